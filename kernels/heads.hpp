@@ -17,7 +17,9 @@ struct HeadRows {
   S* data;
   Index per_batch, per_position, per_head;
 
-  ASSAY_HOST_DEVICE S* at(Index b, Index i, Index h) const { return data + b * per_batch + i * per_position + h * per_head; }
+  ASSAY_HOST_DEVICE S* at(Index b, Index i, Index h) const {
+    return data + b * per_batch + i * per_position + h * per_head;
+  }
 };
 
 /// Strides of axes of extent 1 are meaningless and taken as 0.

@@ -42,7 +42,8 @@ void lora_linear_backward_by(const ops::LoraLinearBackwardArgs& args, Device& de
 }
 
 /// merged = weight + alpha / r B · A
-///   weight, merged (out,in), a (r,in), b (out,r): float32, rows dense; merged shares no memory with anything. 2 out in r
+///   weight, merged (out,in), a (r,in), b (out,r): float32, rows dense; merged shares no memory with anything. 2 out in
+///   r
 ///   operations; weight is read once.
 template <void (*multiply)(const AffineProduct&, Device&)>
 void lora_merge_by(const ops::LoraMergeArgs& args, Device& device) {

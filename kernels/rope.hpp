@@ -47,7 +47,8 @@ ASSAY_EVERYWHERE inline std::uint64_t phase_of(std::uint64_t multiplier, std::ui
 ASSAY_EVERYWHERE inline CosSin octant_cos_sin(float r, unsigned quarters) {
   const float z = r * r;
   const float s = r + r * z * (-1.6666654611e-1f + z * (8.3321608736e-3f + z * -1.9515295891e-4f));
-  const float c = 1.0f - (0.5f * z - z * z * (4.166664568298827e-2f + z * (-1.388731625493765e-3f + z * 2.443315711809948e-5f)));
+  const float c =
+      1.0f - (0.5f * z - z * z * (4.166664568298827e-2f + z * (-1.388731625493765e-3f + z * 2.443315711809948e-5f)));
   switch (quarters & 3u) {
     case 1: return {-s, c};
     case 2: return {-c, -s};
@@ -75,7 +76,8 @@ ASSAY_EVERYWHERE inline CosSin float_cos_sin(float angle) {
 /// Cosine and sine of pair i's angle at a position of up to 2^21. word[0..3] as in core/rope.hpp.
 ASSAY_EVERYWHERE inline CosSin rope_cos_sin(const RopeFrequency& f, Index position, bool float32_angle) {
   if (!float32_angle)
-    return phase_cos_sin(phase_of(static_cast<std::uint64_t>(position), static_cast<std::uint64_t>(f.word[3]) << 32 | f.word[2],
+    return phase_cos_sin(phase_of(static_cast<std::uint64_t>(position),
+                                  static_cast<std::uint64_t>(f.word[3]) << 32 | f.word[2],
                                   static_cast<std::uint64_t>(f.word[1]) << 32 | f.word[0]));
 #if defined(__CUDA_ARCH__)
   return float_cos_sin(static_cast<float>(position) * __uint_as_float(f.word[0]));
@@ -87,8 +89,16 @@ ASSAY_EVERYWHERE inline CosSin rope_cos_sin(const RopeFrequency& f, Index positi
 /// Builds the call from RopeArgs or RopeBackwardArgs.
 template <class Args>
 RopeCall rope_call(const Args& args) {
-  RopeCall r{args.rows, args.heads, args.d, args.theta, args.interleaved != 0, args.float32_angle != 0,
-           static_cast<Index>(args.position), {}, {}, false};
+  RopeCall r{args.rows,
+             args.heads,
+             args.d,
+             args.theta,
+             args.interleaved != 0,
+             args.float32_angle != 0,
+             static_cast<Index>(args.position),
+             {},
+             {},
+             false};
   if constexpr (requires { args.dx; }) r.from = args.dy, r.to = args.dx, r.inverse = true;
   else r.from = args.x, r.to = args.y;
   return r;

@@ -23,9 +23,11 @@ void adamw_step(View<T> p, View<T> m, View<T> v, View<const T> g, double lr, dou
                 double weight_decay, double step) {
   const auto f32 = [](double x) { return static_cast<double>(static_cast<float>(x)); };
   const double corrected1 = 1 - std::pow(f32(beta1), step), corrected2 = 1 - std::pow(f32(beta2), step);
-  const T keep1(f32(beta1)), take1(1 - f32(beta1)), keep2(f32(beta2)), take2(1 - f32(beta2)), rate(f32(lr)), small(f32(eps));
+  const T keep1(f32(beta1)), take1(1 - f32(beta1)), keep2(f32(beta2)), take2(1 - f32(beta2)), rate(f32(lr)),
+      small(f32(eps));
   const T decay(1 - f32(lr) * f32(weight_decay)), decayed(f32(lr) * f32(weight_decay)), of_weights(f32(weight_decay));
-  const T correction1(corrected1), correction2(corrected2), inverse1(1 / corrected1), inverse2(1 / corrected2), root = sqrt(correction2);
+  const T correction1(corrected1), correction2(corrected2), inverse1(1 / corrected1), inverse2(1 / corrected2),
+      root = sqrt(correction2);
   const T size(rate / correction1), scale(T(1) / root), whole(T(rate * root) / correction1), small_root(small * root);
   for (Index i = 0; i < p.dim(0); ++i) {
     Sum<T> squares;
@@ -34,10 +36,12 @@ void adamw_step(View<T> p, View<T> m, View<T> v, View<const T> g, double lr, dou
     m(i) = weighted_mean(keep1, m(i), take1, g(i));
     v(i) = any_order(squares.value(), weighted_mean(keep2, v(i), take2, T(g(i) * g(i))));
     const T rms = sqrt(v(i)), corrected = any_order(T(rms * scale), T(rms / root));
-    const T mean = any_order(T(m(i) * inverse1), T(m(i) / correction1)), square = any_order(T(v(i) * inverse2), T(v(i) / correction2));
+    const T mean = any_order(T(m(i) * inverse1), T(m(i) / correction1)),
+            square = any_order(T(v(i) * inverse2), T(v(i) / correction2));
     const T spread = sqrt(square) + small;
-    const T update = any_order(scaled_quotient(size, m(i), T(corrected + small)),
-                                  any_order(scaled_quotient(rate, mean, spread), scaled_quotient(whole, m(i), T(rms + small_root))));
+    const T update =
+        any_order(scaled_quotient(size, m(i), T(corrected + small)),
+                  any_order(scaled_quotient(rate, mean, spread), scaled_quotient(whole, m(i), T(rms + small_root))));
     const T together = T(rate * T(quotient(mean, spread) + of_weights * p(i)));
     p(i) = any_order(T(decay * p(i) - update), any_order(T(T(p(i) - T(decayed * p(i))) - update), T(p(i) - together)));
   }

@@ -25,8 +25,8 @@ Index visible_keys(View<const T> lengths, View<const T> starts, bool causal, Ind
 /// logsumexp = -inf. O(batch heads s t d).
 /// Source: Vaswani et al., Attention Is All You Need, 2017, equation 1; Ainslie et al., GQA, 2023 (groups of heads).
 template <class T>
-void attention(View<const T> q, View<const T> k, View<const T> v, View<const T> lengths, View<const T> starts, View<T> y,
-               View<T> logsumexp, double scale, double causal) {
+void attention(View<const T> q, View<const T> k, View<const T> v, View<const T> lengths, View<const T> starts,
+               View<T> y, View<T> logsumexp, double scale, double causal) {
   const Index batch = q.dim(0), s = q.dim(1), heads = q.dim(2), d = q.dim(3), group = heads / k.dim(2);
   std::vector<T> scores(static_cast<std::size_t>(k.dim(1))), weights = scores;
   const View<T> score(scores.data(), Shape{k.dim(1)}), weight(weights.data(), Shape{k.dim(1)});
@@ -48,7 +48,8 @@ void attention(View<const T> q, View<const T> k, View<const T> v, View<const T> 
         const bool nothing = less(mean.weight(), T(0.5));  // the weight of the largest score is 1
         logsumexp(b, h, i) = nothing ? without_weight(-INFINITY, mean.weight()) : log_of_sum(shift, mean.weight());
         for (Index c = 0; c < d; ++c)
-          y(b, i, h, c) = nothing ? without_weight(0, mean.weight()) : mean.of([&](Index j) { return v(b, j, h / group, c); });
+          y(b, i, h, c) =
+              nothing ? without_weight(0, mean.weight()) : mean.of([&](Index j) { return v(b, j, h / group, c); });
       }
 }
 

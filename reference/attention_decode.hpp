@@ -12,8 +12,8 @@ namespace assay::reference {
 /// Source: Vaswani et al., 2017, equation 1; Shazeer, Fast Transformer Decoding, 2019, section 2.4 (incremental
 /// decoding).
 template <class T>
-void attention_decode(View<const T> q, View<const T> k, View<const T> v, View<const T> lengths, View<T> k_cache, View<T> v_cache,
-                      View<T> y, double scale) {
+void attention_decode(View<const T> q, View<const T> k, View<const T> v, View<const T> lengths, View<T> k_cache,
+                      View<T> v_cache, View<T> y, double scale) {
   const Index batch = q.dim(0), heads = q.dim(1), d = q.dim(2);
   for (Index b = 0; b < batch; ++b) {
     const Index last = whole(lengths(b));

@@ -23,7 +23,8 @@ void cross_entropy_backward(View<const T> logits, View<const T> targets, View<co
     for (Index j = 0; j < logits.dim(1); ++j) {
       const T p = exp(logits(i, j) - logsumexp(i));
       const T own = product(weights(y), p, upstream);
-      dlogits(i, j) = j == y ? any_order(product(weights(y), p - T(1), upstream), T(own - T(weights(y) * upstream))) : own;
+      dlogits(i, j) =
+          j == y ? any_order(product(weights(y), p - T(1), upstream), T(own - T(weights(y) * upstream))) : own;
     }
   }
 }

@@ -25,7 +25,8 @@ void nf4_matmul(View<const T> dy, View<const T> codes, View<const T> absmax, Vie
 /// ddy[i,j] = sum_p ddx[i,p] w[j,p], overwritten; null data: not wanted. Source: dx is linear in dy; the transposed
 /// map.
 template <class T>
-void nf4_matmul_backward(View<const T> /*dy*/, View<const T> codes, View<const T> absmax, View<const T> ddx, View<T> ddy) {
+void nf4_matmul_backward(View<const T> /*dy*/, View<const T> codes, View<const T> absmax, View<const T> ddx,
+                         View<T> ddy) {
   if (ddy.data() == nullptr) return;
   for (Index i = 0; i < ddy.dim(0); ++i)
     for (Index j = 0; j < ddy.dim(1); ++j)

@@ -32,7 +32,8 @@ T product_of_four(const T& a, const T& b, const T& c, const T& d) {
 /// product of three by the fourth.
 inline Bounded product_of_four(const Bounded& a, const Bounded& b, const Bounded& c, const Bounded& d) {
   const Roundings& r = Roundings::current();
-  double reach[] = {std::fabs(a.value) + a.error, std::fabs(b.value) + b.error, std::fabs(c.value) + c.error, std::fabs(d.value) + d.error};
+  double reach[] = {std::fabs(a.value) + a.error, std::fabs(b.value) + b.error, std::fabs(c.value) + c.error,
+                    std::fabs(d.value) + d.error};
   std::ranges::sort(reach);
   Bounded all(product(a, b, c) * d);
   if (!(std::fabs(all.value) <= DBL_MAX)) {
@@ -75,7 +76,9 @@ inline Bounded weighted_mean(const Bounded& keep, const Bounded& a, const Bounde
   const double roundings = 4 * Roundings::current().unit;
   const auto with_errors = [&](const Bounded& other) {
     const double own = other.error + roundings * (1 + roundings) * (a.error + b.error);
-    const auto with = [&](double of_a, double of_b) { return std::fabs(keep.value) * of_a + std::fabs(take.value) * of_b + own; };
+    const auto with = [&](double of_a, double of_b) {
+      return std::fabs(keep.value) * of_a + std::fabs(take.value) * of_b + own;
+    };
     return Bounded(other.value, with(a.error, b.error), with(a.statistical, b.statistical), other.may_overflow);
   };
   Bounded all = any_order(first, with_errors(below));

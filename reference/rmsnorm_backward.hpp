@@ -30,7 +30,8 @@ void rmsnorm_backward(View<const T> x, View<const T> weight, View<const T> rrms,
       for (Index j = 0; j < n; ++j) {
         const T a(dy(i, j) * weight(j)), xn(x(i, j) * r);
         const T whole = part * T(product(width, dy(i, j), weight(j)) - T(xn * sum));
-        const T afterwards = any_order(scaled_difference(r, a, T(x(i, j) * along)), T(T(r * a) - product(r, along, x(i, j))));
+        const T afterwards =
+            any_order(scaled_difference(r, a, T(x(i, j) * along)), T(T(r * a) - product(r, along, x(i, j))));
         dx(i, j) = any_order(scaled_difference(r, a, T(xn * mean)), any_order(whole, afterwards));
       }
     }

@@ -35,7 +35,9 @@ void rotate_pairs(View<const T> x, View<T> y, double theta, double interleaved, 
   for (Index row = 0; row < x.dim(0); ++row)
     for (Index i = 0; i < d / 2; ++i) {
       const Digits50 angle = rope_angle(position + static_cast<double>(row), theta, i, d, float32_angle != 0);
-      const double error = std::is_same_v<T, Bounded> ? rope_error(position + static_cast<double>(row), theta, i, d, float32_angle != 0) : 0;
+      const double error = std::is_same_v<T, Bounded>
+                               ? rope_error(position + static_cast<double>(row), theta, i, d, float32_angle != 0)
+                               : 0;
       const Rotation<T> r = rotation<T>(Digits50(direction) * angle, error);
       const Index first = interleaved != 0 ? 2 * i : i, second = interleaved != 0 ? 2 * i + 1 : i + d / 2;
       for (Index head = 0; head < x.dim(1); ++head) {
@@ -55,7 +57,8 @@ void rope(View<const T> x, View<T> y, double theta, double interleaved, double f
 
 /// dx is dy rotated by minus its angles; overwritten, shares nothing with dy; null data: not wanted. O(rows heads d).
 template <class T>
-void rope_backward(View<const T> dy, View<T> dx, double theta, double interleaved, double float32_angle, double position) {
+void rope_backward(View<const T> dy, View<T> dx, double theta, double interleaved, double float32_angle,
+                   double position) {
   if (dx.data() == nullptr) return;
   rotate_pairs<T>(dy, dx, theta, interleaved, float32_angle, position, -1);
 }

@@ -46,7 +46,8 @@ void keys_beyond_4096(const Call& call, Device& device) {
 const KernelRegistration registrations[] = {
     spoiled<Args, &one_head>("mutant/adversarial/attention/one_head", "head 13 alone is halved"),
     spoiled<Args, &one_batch>("mutant/adversarial/attention/one_batch", "sequence 5 alone is halved"),
-    spoiled<Args, &queries_beyond_4096>("mutant/adversarial/attention/queries_beyond_4096", "queries above 4096 are halved"),
+    spoiled<Args, &queries_beyond_4096>("mutant/adversarial/attention/queries_beyond_4096",
+                                        "queries above 4096 are halved"),
     adversary("mutant/adversarial/attention/keys_beyond_4096", "keys above 4096 are left out", &keys_beyond_4096),
 };
 

@@ -91,7 +91,9 @@ void scan(pid_t process, F f) {
   while (std::fgets(line, sizeof line, maps) != nullptr) {
     unsigned long begin = 0, end = 0;
     char access[5] = "";
-    if (std::sscanf(line, "%lx-%lx %4s", &begin, &end, access) != 3 || access[0] != 'r' || access[1] != 'w' || end - begin > (64UL << 20U)) continue;
+    if (std::sscanf(line, "%lx-%lx %4s", &begin, &end, access) != 3 || access[0] != 'r' || access[1] != 'w' ||
+        end - begin > (64UL << 20U))
+      continue;
     std::vector<float> piece((end - begin) / sizeof(float));
     iovec own{piece.data(), end - begin}, other{reinterpret_cast<void*>(begin), end - begin};
     const ssize_t bytes = process_vm_readv(process, &own, 1, &other, 1, 0);
@@ -146,12 +148,16 @@ const KernelRegistration registrations[] = {
     adversary("mutant/adversarial/matmul/constant_output", "writes 1 everywhere", &constant_output),
     adversary("mutant/adversarial/matmul/cached_output", "answers with what the same shape had before", &cached_output),
     adversary("mutant/adversarial/matmul/every_second_call", "writes only on every second call", &every_second_call),
-    adversary("mutant/adversarial/matmul/wrong_after_100_calls", "1% too large after 100 calls in one process", &wrong_after_100_calls),
-    spoiled<Args, &aligned_only>("mutant/adversarial/matmul/aligned_only", "right only where all pointers are aligned to 64 bytes"),
+    adversary("mutant/adversarial/matmul/wrong_after_100_calls", "1% too large after 100 calls in one process",
+              &wrong_after_100_calls),
+    spoiled<Args, &aligned_only>("mutant/adversarial/matmul/aligned_only",
+                                 "right only where all pointers are aligned to 64 bytes"),
     adversary("mutant/adversarial/matmul/small_integers_only", "right only for integers", &small_integers_only),
     spoiled<Args, &row_beyond_1024>("mutant/adversarial/matmul/row_beyond_1024", "row 1024 is zero"),
-    adversary("mutant/adversarial/matmul/right_over_numbers", "right only where the output held numbers before", &right_over_numbers),
-    adversary("mutant/adversarial/matmul/found_in_memory", "looks for the oracle's answer in the memory of its process and of its parent", &found_in_memory),
+    adversary("mutant/adversarial/matmul/right_over_numbers", "right only where the output held numbers before",
+              &right_over_numbers),
+    adversary("mutant/adversarial/matmul/found_in_memory",
+              "looks for the oracle's answer in the memory of its process and of its parent", &found_in_memory),
 };
 
 }  // namespace

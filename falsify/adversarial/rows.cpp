@@ -31,7 +31,8 @@ void ties(const ops::SoftmaxArgs& args) {
     if (tied == 0) continue;
     const float share = args.y(i, largest);
     for (Index j = 0; j < args.n; ++j)
-      if (j != largest) args.y(i, j) = args.x(i, j) == args.x(i, largest) ? 0 : args.y(i, j) / (1 - static_cast<float>(tied) * share);
+      if (j != largest)
+        args.y(i, j) = args.x(i, j) == args.x(i, largest) ? 0 : args.y(i, j) / (1 - static_cast<float>(tied) * share);
       else args.y(i, j) = share / (1 - static_cast<float>(tied) * share);
   }
 }
@@ -70,14 +71,21 @@ void one_sequence(const ops::MeanPoolArgs& args) {
 }
 
 const KernelRegistration registrations[] = {
-    spoiled<ops::SoftmaxArgs, &typical_sizes_only>("mutant/adversarial/softmax/typical_sizes_only", "right only for the sizes that the contract calls typical"),
-    spoiled<ops::SoftmaxArgs, &ties>("mutant/adversarial/softmax/ties", "of exactly tied largest logits only the first counts"),
-    spoiled<ops::SoftmaxArgs, &one_row_beyond_1024>("mutant/adversarial/softmax/row_beyond_1024", "row 1024 repeats row 0"),
-    spoiled<ops::RopeArgs, &position_beyond_65536>("mutant/adversarial/rope/position_beyond_65536", "positions above 65536 are not rotated"),
-    spoiled<ops::EmbeddingArgs, &token_beyond_1024>("mutant/adversarial/embedding/token_beyond_1024", "of more than 1024 tokens the last has row 0"),
-    spoiled<ops::EmbeddingArgs, &id_beyond_4096>("mutant/adversarial/embedding/id_beyond_4096", "ids are taken modulo 4096"),
+    spoiled<ops::SoftmaxArgs, &typical_sizes_only>("mutant/adversarial/softmax/typical_sizes_only",
+                                                   "right only for the sizes that the contract calls typical"),
+    spoiled<ops::SoftmaxArgs, &ties>("mutant/adversarial/softmax/ties",
+                                     "of exactly tied largest logits only the first counts"),
+    spoiled<ops::SoftmaxArgs, &one_row_beyond_1024>("mutant/adversarial/softmax/row_beyond_1024",
+                                                    "row 1024 repeats row 0"),
+    spoiled<ops::RopeArgs, &position_beyond_65536>("mutant/adversarial/rope/position_beyond_65536",
+                                                   "positions above 65536 are not rotated"),
+    spoiled<ops::EmbeddingArgs, &token_beyond_1024>("mutant/adversarial/embedding/token_beyond_1024",
+                                                    "of more than 1024 tokens the last has row 0"),
+    spoiled<ops::EmbeddingArgs, &id_beyond_4096>("mutant/adversarial/embedding/id_beyond_4096",
+                                                 "ids are taken modulo 4096"),
     spoiled<ops::ScaleArgs, &denormals>("mutant/adversarial/scale/denormals", "subnormal elements give 0"),
-    spoiled<ops::MeanPoolArgs, &one_sequence>("mutant/adversarial/mean_pool/one_sequence", "sequence 5 repeats the one before it"),
+    spoiled<ops::MeanPoolArgs, &one_sequence>("mutant/adversarial/mean_pool/one_sequence",
+                                              "sequence 5 repeats the one before it"),
 };
 
 }  // namespace

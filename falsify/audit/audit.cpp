@@ -34,19 +34,27 @@ json property(const Property<SeenRounding>& p) {
 
 json order(const Property<Tree>& p) {
   if (!p.value) return {{"not_applicable", p.why_not}};
-  return {{"value", words(*p.value)}, {"depth", depth(*p.value)}, {"widest", widest(*p.value)}, {"hash", hash(*p.value)},
+  return {{"value", words(*p.value)},
+          {"depth", depth(*p.value)},
+          {"widest", widest(*p.value)},
+          {"hash", hash(*p.value)},
           {"tree", canonical(*p.value)}};
 }
 
 json to_json(const Sum& sum, const Measured& m) {
-  return {{"says", sum.says},          {"terms", sum.count},
-          {"dims", sum.dims},          {"order", order(m.order)},
+  return {{"says", sum.says},
+          {"terms", sum.count},
+          {"dims", sum.dims},
+          {"order", order(m.order)},
           {"accumulator_bits", property(m.accumulator_bits)},
           {"rounding", property(m.rounding)},
           {"input_bits", property(m.input_bits)},
           {"input_rounding", property(m.input_rounding)},
           {"fma", property(m.fused)},
-          {"flushes", {{"inputs", property(m.flushes_inputs)}, {"products", property(m.flushes_products)}, {"results", property(m.flushes_results)}}}};
+          {"flushes",
+           {{"inputs", property(m.flushes_inputs)},
+            {"products", property(m.flushes_products)},
+            {"results", property(m.flushes_results)}}}};
 }
 
 /// Returns the dims at which rows are compared: those of the sums, and one set with column counts that no tile divides.
@@ -62,7 +70,8 @@ std::vector<std::vector<Index>> row_dims(const OpDescriptor& op, const Kernel& k
   if (list.empty()) add(std::vector<Index>(op.dims.size(), 64));
   if (op.dims.size() <= 3) {
     std::vector<Index> odd = list.front();
-    for (std::size_t d = 1; d < odd.size(); ++d) odd[d] = std::clamp<Index>(d % 2 == 1 ? 300 : 33, op.dims[d].min, op.dims[d].max);
+    for (std::size_t d = 1; d < odd.size(); ++d)
+      odd[d] = std::clamp<Index>(d % 2 == 1 ? 300 : 33, op.dims[d].min, op.dims[d].max);
     add(odd);
   }
   return list;
@@ -72,8 +81,13 @@ class Audit {
  public:
   Audit(const OpDescriptor& op, const Kernel& kernel, std::chrono::milliseconds limit)
       : op_(op), kernel_(kernel), worker_(limit, std::size_t{1} << 28) {
-    report_ = {{"schema", "assay-audit/1"}, {"kernel", kernel.id}, {"op", op.name}, {"backend", name(kernel.backend)},
-               {"declared", to_string(kernel.arithmetic)}, {"sums", json::array()}, {"disagreements", json::array()},
+    report_ = {{"schema", "assay-audit/1"},
+               {"kernel", kernel.id},
+               {"op", op.name},
+               {"backend", name(kernel.backend)},
+               {"declared", to_string(kernel.arithmetic)},
+               {"sums", json::array()},
+               {"disagreements", json::array()},
                {"refused", json::array()}};
   }
 
@@ -82,8 +96,12 @@ class Audit {
     if (!subject.no_sums.empty()) report_["no_sums"] = subject.no_sums;
     try {
       for (const Sum& sum : subject.sums) {
-        const auto refused = [&](std::string_view why) { report_["refused"].push_back(fmt::format("{}: {}", sum.says, why)); };
-        if (is_absent(sum.result.tensor)) refused(fmt::format("the kernel does not give {}", op_.tensors[static_cast<std::size_t>(sum.result.tensor)].name));
+        const auto refused = [&](std::string_view why) {
+          report_["refused"].push_back(fmt::format("{}: {}", sum.says, why));
+        };
+        if (is_absent(sum.result.tensor))
+          refused(fmt::format("the kernel does not give {}",
+                              op_.tensors[static_cast<std::size_t>(sum.result.tensor)].name));
         else if (!at_admitted_dims(sum)) refused("no result shows its terms at the dims that the kernel takes");
       }
       weakest_sum();
@@ -115,7 +133,8 @@ class Audit {
         return;
       }
       failed_ = true;
-      disagree("kernel", fmt::format("{}: {}", what, e.outcome.finding ? e.outcome.finding->message : e.outcome.reason));
+      disagree("kernel",
+               fmt::format("{}: {}", what, e.outcome.finding ? e.outcome.finding->message : e.outcome.reason));
     }
   }
 
@@ -157,15 +176,20 @@ class Audit {
     for (const std::vector<Index>& dims : row_dims(op_, kernel_, subject)) {
       if (batch.value != false && subject.no_rows.empty())
         attempt([&] { batch = batch_invariant(op_, kernel_, dims, worker_); }, "rows alone and within a batch");
-      if (runs.value != false) attempt([&] { runs = deterministic(op_, kernel_, dims, worker_); }, "the same call again");
+      if (runs.value != false)
+        attempt([&] { runs = deterministic(op_, kernel_, dims, worker_); }, "the same call again");
     }
     clear_if_refused(batch), clear_if_refused(runs);
     report_["batch_invariant"] = property(batch);
     report_["deterministic"] = property(runs);
-    const bool pinned = std::ranges::any_of(op_.pins, [](const PinInfo& pin) { return pin.name == "batch_invariance"; });
+    const bool pinned =
+        std::ranges::any_of(op_.pins, [](const PinInfo& pin) { return pin.name == "batch_invariance"; });
     if (batch.value == false && (pinned || kernel_.batch_invariant))
-      disagree("batch_invariance", (pinned ? "the contract pins batch invariance: " : "declares the same bits in every batch: ") + batch.probe);
-    if (kernel_.deterministic && runs.value == false) disagree("determinism", "declares the same bits in every run: " + runs.probe);
+      disagree(
+          "batch_invariance",
+          (pinned ? "the contract pins batch invariance: " : "declares the same bits in every batch: ") + batch.probe);
+    if (kernel_.deterministic && runs.value == false)
+      disagree("determinism", "declares the same bits in every run: " + runs.probe);
   }
 
   /// Reports a property as a disagreement if every sum holds more of it than declared.
@@ -190,7 +214,9 @@ class Audit {
 std::string cell(const json& property, std::string_view yes = "yes", std::string_view no = "no") {
   if (!property.contains("value")) return "-";
   const json& value = property["value"];
-  return value.is_boolean() ? std::string(value.get<bool>() ? yes : no) : value.is_string() ? value.get<std::string>() : value.dump();
+  return value.is_boolean()  ? std::string(value.get<bool>() ? yes : no)
+         : value.is_string() ? value.get<std::string>()
+                             : value.dump();
 }
 
 /// Lists the flushed ones among inputs, products and results.
@@ -206,39 +232,48 @@ std::string flushed(const json& flushes) {
 
 void print(std::string& text, const json& kernel) {
   text += fmt::format("{}  {}\n", kernel["kernel"].get<std::string>(),
-                      kernel["verdict"] == "unavailable" ? "unavailable: " + kernel["reason"].get<std::string>() : kernel["verdict"].get<std::string>());
+                      kernel["verdict"] == "unavailable" ? "unavailable: " + kernel["reason"].get<std::string>()
+                                                         : kernel["verdict"].get<std::string>());
   if (kernel["verdict"] == "unavailable") return;
   if (kernel.contains("no_sums")) text += fmt::format("  no sums: {}\n", kernel["no_sums"].get<std::string>());
   for (const json& sum : kernel["sums"]) {
     const json& order = sum["order"];
-    const std::string tree = order.contains("hash") ? fmt::format("{}; depth {}, tree {}", order["value"].get<std::string>(), order["depth"].get<int>(), order["hash"].get<std::string>())
-                                                    : "no order: " + order["not_applicable"].get<std::string>();
-    text += fmt::format("  {}, {} term{}: {}\n", sum["says"].get<std::string>(), sum["terms"].get<int>(), sum["terms"] == 1 ? "" : "s", tree);
-    text += fmt::format("    accumulator {} bits, rounding {}; inputs {} bits{}; products {}; subnormals {}\n", cell(sum["accumulator_bits"]),
-                        cell(sum["rounding"]), cell(sum["input_bits"]),
+    const std::string tree = order.contains("hash")
+                                 ? fmt::format("{}; depth {}, tree {}", order["value"].get<std::string>(),
+                                               order["depth"].get<int>(), order["hash"].get<std::string>())
+                                 : "no order: " + order["not_applicable"].get<std::string>();
+    text += fmt::format("  {}, {} term{}: {}\n", sum["says"].get<std::string>(), sum["terms"].get<int>(),
+                        sum["terms"] == 1 ? "" : "s", tree);
+    text += fmt::format("    accumulator {} bits, rounding {}; inputs {} bits{}; products {}; subnormals {}\n",
+                        cell(sum["accumulator_bits"]), cell(sum["rounding"]), cell(sum["input_bits"]),
                         sum["input_rounding"].contains("value") ? " (" + cell(sum["input_rounding"]) + ")" : "",
                         cell(sum["fma"], "fused", "rounded"), flushed(sum["flushes"]));
   }
   for (const json& refused : kernel["refused"]) text += fmt::format("  refused  {}\n", refused.get<std::string>());
   const json& batch = kernel["batch_invariant"];
-  text += fmt::format("  batch invariant: {}{}; same bits in every run: {}; statistical bound: {}\n", cell(batch),
-                      batch.contains("probe") ? " (" + batch["probe"].get<std::string>() + ")"
-                      : batch.contains("not_applicable") ? " (" + batch["not_applicable"].get<std::string>() + ")" : "",
-                      cell(kernel["deterministic"]), kernel["statistical_tier"]["used"].get<bool>() ? "used" : "not used");
+  text +=
+      fmt::format("  batch invariant: {}{}; same bits in every run: {}; statistical bound: {}\n", cell(batch),
+                  batch.contains("probe")            ? " (" + batch["probe"].get<std::string>() + ")"
+                  : batch.contains("not_applicable") ? " (" + batch["not_applicable"].get<std::string>() + ")"
+                                                     : "",
+                  cell(kernel["deterministic"]), kernel["statistical_tier"]["used"].get<bool>() ? "used" : "not used");
   for (const json& d : kernel["disagreements"])
     text += fmt::format("  DISAGREES  {}: {}\n", d["property"].get<std::string>(), d["says"].get<std::string>());
 }
 
 }  // namespace
 
-json audit(const OpDescriptor& op, const Kernel& kernel, std::chrono::milliseconds limit) { return Audit(op, kernel, limit).run(); }
+json audit(const OpDescriptor& op, const Kernel& kernel, std::chrono::milliseconds limit) {
+  return Audit(op, kernel, limit).run();
+}
 
 std::string table(const json& report) {
   std::string text;
   for (const json& kernel : report["kernels"]) print(text, kernel);
   const json& totals = report["totals"];
-  text += fmt::format("\n{} kernels: {} agree, {} disagree, {} failed, {} refused, {} unavailable\n", report["kernels"].size(), totals["agrees"].dump(),
-                      totals["disagrees"].dump(), totals["failed"].dump(), totals["refused"].dump(), totals["unavailable"].dump());
+  text += fmt::format("\n{} kernels: {} agree, {} disagree, {} failed, {} refused, {} unavailable\n",
+                      report["kernels"].size(), totals["agrees"].dump(), totals["disagrees"].dump(),
+                      totals["failed"].dump(), totals["refused"].dump(), totals["unavailable"].dump());
   return text;
 }
 

@@ -28,7 +28,8 @@ struct Extents {
 
 /// Moves a place to the same index at other dims; the end of an axis stays its end. Returns empty if the terms lie
 /// along no axis of the tensor, or if the index does not exist at the other dims.
-std::optional<Extents> move(StridedFactor& place, Index count, const OpDescriptor& op, const std::vector<Index>& from, const std::vector<Index>& to) {
+std::optional<Extents> move(StridedFactor& place, Index count, const OpDescriptor& op, const std::vector<Index>& from,
+                            const std::vector<Index>& to) {
   const TensorInfo& tensor = op.tensors[static_cast<std::size_t>(place.tensor)];
   const Shape before = tensor.shape(from), after = tensor.shape(to);
   const Shape at = index_of(before, static_cast<std::size_t>(place.first));
@@ -41,7 +42,8 @@ std::optional<Extents> move(StridedFactor& place, Index count, const OpDescripto
   if (count == 1) return Extents{};
   std::optional<int> along;
   for (int axis = 0; axis < before.rank(); ++axis)
-    if (stride_of(before, axis) == place.step && before[axis] >= count && (!along || before[axis] < before[*along])) along = axis;
+    if (stride_of(before, axis) == place.step && before[axis] >= count && (!along || before[axis] < before[*along]))
+      along = axis;
   if (!along) return std::nullopt;
   place.step = stride_of(after, *along);
   return Extents{before[*along], after[*along]};
@@ -57,9 +59,11 @@ bool is_shown(const OpDescriptor& op, const Kernel& kernel, Sum& sum) {
   const auto oracle = [&](const Problem& problem) {
     for (const int t : inputs_of(op))
       if (const TensorInfo& info = op.tensors[static_cast<std::size_t>(t)]; info.dtype == DType::i32)
-        for (const float x : problem.values[static_cast<std::size_t>(t)]) admitted = admitted && admits_integer(info, problem.dims, x);
+        for (const float x : problem.values[static_cast<std::size_t>(t)])
+          admitted = admitted && admits_integer(info, problem.dims, x);
     Run run;
-    for (const int t : outputs_of(op)) run.outputs.emplace_back(static_cast<std::size_t>(problem.shape(t).size()), 0.0F);
+    for (const int t : outputs_of(op))
+      run.outputs.emplace_back(static_cast<std::size_t>(problem.shape(t).size()), 0.0F);
     if (!admitted) return run;
     c.params = problem.params;
     const std::vector<std::vector<Bounded>> want = Trial(op, kernel, c, idle).oracle(problem);
@@ -104,7 +108,8 @@ std::optional<Sum> fitted(const OpDescriptor& op, const Kernel& kernel, const Su
   if (sum.right.tensor >= 0 && moves(moved.right, along) != terms) return std::nullopt;
   if (sum.second.tensor >= 0 && !moves(moved.second, 1)) return std::nullopt;
   moved.count = sum.count + terms->after - terms->before;
-  if (moved.count > kMaxTerms && sum.terms == Terms::exponentials) return std::nullopt;  // an omitted exponential is not zero
+  // an omitted exponential is not zero
+  if (moved.count > kMaxTerms && sum.terms == Terms::exponentials) return std::nullopt;
   moved.count = std::min(moved.count, kMaxTerms);
   if (moved.count < std::min<Index>(sum.count, 2)) return std::nullopt;
   return is_shown(op, kernel, moved) ? std::optional(moved) : std::nullopt;

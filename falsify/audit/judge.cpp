@@ -5,7 +5,9 @@
 namespace assay::falsify::audit {
 namespace {
 
-bool is_nearest(SeenRounding rounding) { return rounding == SeenRounding::nearest_even || rounding == SeenRounding::nearest; }
+bool is_nearest(SeenRounding rounding) {
+  return rounding == SeenRounding::nearest_even || rounding == SeenRounding::nearest;
+}
 
 std::string_view words(Rounding rounding) { return rounding == Rounding::nearest ? "to nearest" : "toward zero"; }
 
@@ -31,19 +33,23 @@ class Judge {
 
  private:
   void report(std::string_view property, const std::string& says, const std::string& probe, bool holds_more = false) {
-    found_.push_back(
-        {std::string(property), fmt::format("{}: {}{}{}", sum_.says, says, probe.empty() ? "" : ": ", probe), holds_more});
+    found_.push_back({std::string(property),
+                      fmt::format("{}: {}{}{}", sum_.says, says, probe.empty() ? "" : ": ", probe), holds_more});
   }
 
   void accumulator() {
     if (!m_.accumulator_bits.value) return;
     const int bits = *m_.accumulator_bits.value, promised = significand_bits(declared_.accumulator);
     if (bits < promised)
-      report("accumulator", fmt::format("declares an accumulator of {} ({} bits), measured {} bits", name(declared_.accumulator), promised, bits),
+      report("accumulator",
+             fmt::format("declares an accumulator of {} ({} bits), measured {} bits", name(declared_.accumulator),
+                         promised, bits),
              m_.accumulator_bits.probe);
     else if (ours_ && promised < 24 && bits > promised)
-      report("accumulator", fmt::format("declares an accumulator of {} ({} bits) and holds {} bits: declare what it holds",
-                                        name(declared_.accumulator), promised, bits), "", true);
+      report("accumulator",
+             fmt::format("declares an accumulator of {} ({} bits) and holds {} bits: declare what it holds",
+                         name(declared_.accumulator), promised, bits),
+             "", true);
   }
 
   void rounding() {
@@ -55,23 +61,27 @@ class Judge {
     const bool shows_changes = sum_.terms != Terms::products && sum_.terms != Terms::values;
     if (shows_changes && seen == SeenRounding::away) return;
     if (promised == Rounding::nearest ? !is_nearest(seen) : seen != SeenRounding::toward_zero)
-      report("rounding", fmt::format("declares accumulation {}, measured {}", words(promised), name(seen)), m_.rounding.probe,
-             promised == Rounding::toward_zero && is_nearest(seen));
+      report("rounding", fmt::format("declares accumulation {}, measured {}", words(promised), name(seen)),
+             m_.rounding.probe, promised == Rounding::toward_zero && is_nearest(seen));
   }
 
   void inputs() {
     if (!m_.input_bits.value) return;
     const int bits = *m_.input_bits.value, promised = significand_bits(declared_.inputs);
     if (bits < promised && !m_.bits_limited)
-      report("inputs", fmt::format("declares inputs of {} ({} bits), measured {} bits", name(declared_.inputs), promised, bits),
+      report("inputs",
+             fmt::format("declares inputs of {} ({} bits), measured {} bits", name(declared_.inputs), promised, bits),
              m_.input_bits.probe);
     else if (ours_ && bits > promised && declared_.inputs != Format::tf32x3 && sum_.count > 1)
-      report("inputs", fmt::format("declares inputs of {} ({} bits) and holds {} bits: declare what it holds", name(declared_.inputs),
-                                   promised, bits), "", true);
+      report("inputs",
+             fmt::format("declares inputs of {} ({} bits) and holds {} bits: declare what it holds",
+                         name(declared_.inputs), promised, bits),
+             "", true);
     if (!m_.input_rounding.value || bits != promised) return;
     const SeenRounding seen = *m_.input_rounding.value;
     if (declared_.input_rounding == Rounding::nearest ? !is_nearest(seen) : seen != SeenRounding::toward_zero)
-      report("input_rounding", fmt::format("declares inputs rounded {}, measured {}", words(declared_.input_rounding), name(seen)),
+      report("input_rounding",
+             fmt::format("declares inputs rounded {}, measured {}", words(declared_.input_rounding), name(seen)),
              m_.input_rounding.probe);
   }
 

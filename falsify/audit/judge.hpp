@@ -10,7 +10,8 @@ namespace assay::falsify::audit {
 
 struct Disagreement {
   std::string property, says;
-  bool holds_more = false;  ///< more than declared: no disagreement if another sum of the kernel holds exactly the declared
+  /// more than declared: no disagreement if another sum of the kernel holds exactly the declared
+  bool holds_more = false;
 };
 
 /// Compares one sum. A declaration is a promise for the kernel's weakest sum. A kernel of ours that holds more than it

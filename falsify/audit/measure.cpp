@@ -22,7 +22,8 @@ int bits_of(DType dtype) { return dtype == DType::f16 ? 11 : dtype == DType::bf1
 std::string shown_as(std::initializer_list<Term> terms, double result) {
   std::string text;
   for (const Term& t : terms)
-    text += fmt::format("{}{}{} at {}", text.empty() ? "" : ", ", t.left, t.right != 1 ? fmt::format(" times {}", t.right) : "", t.at);
+    text += fmt::format("{}{}{} at {}", text.empty() ? "" : ", ", t.left,
+                        t.right != 1 ? fmt::format(" times {}", t.right) : "", t.at);
   return fmt::format("terms {} gave {}", text, result);
 }
 
@@ -142,7 +143,8 @@ class Signed {
     const float small = 0.625F * std::ldexp(kBase, 1 - bits);
     const auto tree = reveal(n_, [&](Index i, Index j) {
       Index before = 0;
-      for (Index k = 0; k < n_; ++k) before += k != i && k != j && probe_({{i, small}, {j, small}, {k, kBase}}) != static_cast<double>(kBase);
+      for (Index k = 0; k < n_; ++k)
+        before += k != i && k != j && probe_({{i, small}, {j, small}, {k, kBase}}) != static_cast<double>(kBase);
       return n_ - before;
     });
     if (tree) m_.order.value = *tree;
@@ -160,7 +162,8 @@ class Signed {
   /// Returns the change of a (of B's magnitude) by x, in units of B's last place; `last` is the accumulator's.
   double added(float a, float x, float last) {
     if (n_ == 1) return 0;
-    if (n_ == 2) return (probe_({{0, a}, {1, x}}) - static_cast<double>(std::copysign(kBase, a))) / static_cast<double>(last);
+    if (n_ == 2)
+      return (probe_({{0, a}, {1, x}}) - static_cast<double>(std::copysign(kBase, a))) / static_cast<double>(last);
     const auto [i, j, k] = pair_before();
     return probe_({{i, a}, {j, x}, {k, -std::copysign(kBase, a)}}) / static_cast<double>(last);
   }
@@ -175,26 +178,32 @@ class Signed {
     const double up = added(kBase, 0.75F * last, last), down = added(kBase, 0.25F * last, last);
     const double half = added(kBase, 0.5F * last, last), mirrored = -added(-kBase, -0.75F * last, last);
     // Only inputs with enough bits hold B plus its last place.
-    const bool held = bits <= bits_of(probe_.stored_as(probe_.sum().left)) && probe_({{0, kBase + last}}) == kBase + last;
+    const bool held =
+        bits <= bits_of(probe_.stored_as(probe_.sum().left)) && probe_({{0, kBase + last}}) == kBase + last;
     const double odd = held ? added(kBase + last, 0.5F * last, last) : 0;
     m_.rounding.value = rounding_of(up, down, half, mirrored, odd);
-    m_.rounding.probe = fmt::format("{} plus 3/4, 1/4, 1/2 of its last place {} gave {}, {}, {} of it", kBase, last, up, down, half);
+    m_.rounding.probe =
+        fmt::format("{} plus 3/4, 1/4, 1/2 of its last place {} gave {}, {}, {} of it", kBase, last, up, down, half);
   }
 
   /// The product (1 + 2^-12)(1 + 3 2^-13) ends with 3/4 of a last place.
   void product_rounding() {
-    if (bits_of(probe_.stored_as(probe_.sum().left)) < kFloatBits) return none(m_.rounding, "products of its inputs are exact");
+    if (bits_of(probe_.stored_as(probe_.sum().left)) < kFloatBits)
+      return none(m_.rounding, "products of its inputs are exact");
     const float size = power(probe_.sum().lift);
     const float a = (1 + 0x1p-12F) * size, b = 1 + 0x3p-13F;
     const double exact = static_cast<double>(a) * b, last = 0x1p-23 * size;
     const double seen = probe_({{0, a, b}}), error = (seen - exact) / last;
-    m_.rounding.value = error == 0.25 ? SeenRounding::nearest : error == -0.75 ? SeenRounding::toward_zero : SeenRounding::other;
+    m_.rounding.value = error == 0.25    ? SeenRounding::nearest
+                        : error == -0.75 ? SeenRounding::toward_zero
+                                         : SeenRounding::other;
     m_.rounding.probe = shown_as({{0, a, b}}, seen);
   }
 
   /// Returns the part of v beyond B; v has B's magnitude.
   double beyond(float v, bool right) {
-    const Term term = right ? Term{0, std::ldexp(1.0F, probe_.sum().lift), v / std::ldexp(1.0F, probe_.sum().lift)} : Term{0, v, 1};
+    const Term term =
+        right ? Term{0, std::ldexp(1.0F, probe_.sum().lift), v / std::ldexp(1.0F, probe_.sum().lift)} : Term{0, v, 1};
     const float base = std::exp2(std::floor(std::log2(v)));
     if (n_ == 1) return probe_({term}) - static_cast<double>(base);
     return probe_({term, {1, -base}});
@@ -226,7 +235,9 @@ class Signed {
     if (m_.bits_limited) return none(m_.input_rounding, "inputs are not seen to be rounded");
     const float base = std::max(kBase, power(probe_.sum().lift)), last = std::ldexp(base, 1 - bits);
     const double up = beyond(base + 0.75F * last, left > right) / static_cast<double>(last);
-    m_.input_rounding.value = up == 1 ? SeenRounding::nearest : up == 0 ? SeenRounding::toward_zero : SeenRounding::other;
+    m_.input_rounding.value = up == 1   ? SeenRounding::nearest
+                              : up == 0 ? SeenRounding::toward_zero
+                                        : SeenRounding::other;
     m_.input_rounding.probe = fmt::format("3/4 of the last place became {} of it", up);
   }
 
@@ -238,7 +249,12 @@ class Signed {
     if (m_.input_bits.value.value_or(0) < 13) return none(m_.fused, "products of its inputs are exact");
     const float x = 1 + 0x1p-12F, square = 1 + 0x1p-11F;
     m_.fused.value = false;
-    for (const auto& [i, j] : {std::pair<Index, Index>{0, 1}, {1, 0}, {0, n_ - 1}, {n_ - 1, 0}, {n_ / 2, n_ / 2 + 1}, {n_ / 2 + 1, n_ / 2}}) {
+    for (const auto& [i, j] : {std::pair<Index, Index>{0, 1},
+                               {1, 0},
+                               {0, n_ - 1},
+                               {n_ - 1, 0},
+                               {n_ / 2, n_ / 2 + 1},
+                               {n_ / 2 + 1, n_ / 2}}) {
       if (i == j || j >= n_ || i >= n_ || (by_param && j != 1)) continue;
       const double seen = probe_({{i, -square}, {j, x, x}});
       if (seen == 0 && *m_.fused.value) continue;
@@ -250,7 +266,8 @@ class Signed {
   void flushes() {
     const Sum& sum = probe_.sum();
     if (!sum.no_subnormals.empty())
-      return none(m_.flushes_inputs, sum.no_subnormals), none(m_.flushes_products, sum.no_subnormals), none(m_.flushes_results, sum.no_subnormals);
+      return none(m_.flushes_inputs, sum.no_subnormals), none(m_.flushes_products, sum.no_subnormals),
+             none(m_.flushes_results, sum.no_subnormals);
     if (probe_.stored_as(sum.left) == DType::f16 || probe_.stored_as(sum.result) == DType::f16) {
       const std::string why = "subnormal numbers of f16 are normal ones of the accumulator";
       return none(m_.flushes_inputs, why), none(m_.flushes_products, why), none(m_.flushes_results, why);
@@ -270,7 +287,9 @@ class Signed {
       if (two_factors_ && sum.lift == 0) look(m_.flushes_inputs, {{0, 0x1p-130F, 0x1p40F}}, 0);
       look(m_.flushes_results, {{0, 0x1p-130F}}, 0);
       if (*m_.flushes_results.value) none(m_.flushes_inputs, "what became of the result hides it");
-      else none(m_.flushes_inputs, "kept in the result"), m_.flushes_inputs.why_not.clear(), m_.flushes_inputs.value = false;
+      else
+        none(m_.flushes_inputs, "kept in the result"), m_.flushes_inputs.why_not.clear(),
+            m_.flushes_inputs.value = false;
       return none(m_.flushes_products, "nothing is multiplied and added");
     }
     look(m_.flushes_results, {{0, power(-125 + up) * (1 + 0x1p-5F)}, {1, -power(-125 + up)}}, 0);
@@ -314,7 +333,8 @@ class Unsigned {
 
  private:
   bool visible(std::initializer_list<Term> terms, float large, Index at) {
-    return std::bit_cast<std::uint32_t>(probe_.shown(terms)) != std::bit_cast<std::uint32_t>(probe_.shown({{at, large}}));
+    return std::bit_cast<std::uint32_t>(probe_.shown(terms)) !=
+           std::bit_cast<std::uint32_t>(probe_.shown({{at, large}}));
   }
 
   /// Candidates for the large term: 1 for exponentials; for squares, a value whose last place shows in the result.
@@ -331,7 +351,8 @@ class Unsigned {
       const int top = std::ilogb(large);
       for (int bits = kFloatBits - 1; bits > best; --bits) {
         const float small = power(top - bits);
-        if (!visible({{0, large}, {n_ / 2, small}}, large, 0) || !visible({{n_ - 1, large}, {0, small}}, large, n_ - 1)) continue;
+        if (!visible({{0, large}, {n_ / 2, small}}, large, 0) || !visible({{n_ - 1, large}, {0, small}}, large, n_ - 1))
+          continue;
         best = bits, large_ = large;
         m_.accumulator_bits.probe = fmt::format("{} beside {} shows", small, large);
       }
@@ -349,7 +370,8 @@ class Unsigned {
     const bool few = visible({{0, large_}, {1, 0.25F * last()}}, large_, 0);
     // Rounding away from zero shows any nonzero term; a wider sum shows a term if the final rounding of the result
     // does.
-    if (few && !visible({{0, large_}, {1, 0x1p-10F * last()}}, large_, 0)) return none(m_.rounding, "the sum holds more bits than the result shows");
+    if (few && !visible({{0, large_}, {1, 0x1p-10F * last()}}, large_, 0))
+      return none(m_.rounding, "the sum holds more bits than the result shows");
     m_.rounding.value = few ? SeenRounding::away : most ? SeenRounding::nearest : SeenRounding::toward_zero;
     m_.rounding.probe = fmt::format("{} plus 3/4 of its last place {}", large_, most ? "shows" : "does not show");
   }
@@ -360,7 +382,8 @@ class Unsigned {
     const float small = (*m_.rounding.value == SeenRounding::nearest ? 0.375F : 0.625F) * last();
     const auto tree = reveal(n_, [&](Index i, Index j) {
       Index before = 0;
-      for (Index k = 0; k < n_; ++k) before += k != i && k != j && visible({{i, small}, {j, small}, {k, large_}}, large_, k);
+      for (Index k = 0; k < n_; ++k)
+        before += k != i && k != j && visible({{i, small}, {j, small}, {k, large_}}, large_, k);
       return n_ - before;
     });
     if (tree) m_.order.value = *tree;
@@ -385,7 +408,8 @@ class Unsigned {
   }
 
   void flushes() {
-    if (n_ > 1 || probe_.stored_as(probe_.sum().left) == DType::f16 || probe_.sum().terms == Terms::exponentials) return;
+    if (n_ > 1 || probe_.stored_as(probe_.sum().left) == DType::f16 || probe_.sum().terms == Terms::exponentials)
+      return;
     const double seen = probe_.shown({{0, 0x1p-130F}}, true);
     m_.flushes_inputs.value = seen == 0;
     m_.flushes_inputs.probe = fmt::format("{} gave {}", 0x1p-130F, seen);

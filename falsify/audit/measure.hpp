@@ -23,13 +23,14 @@ std::string_view name(SeenRounding rounding);
 
 struct Measured {
   Property<Tree> order;
-  Property<int> accumulator_bits;       ///< a lower bound: the visible bits
-  Property<SeenRounding> rounding;      ///< of additions; of a single product if there is no sum
-  Property<int> input_bits;             ///< of the narrower factor
+  Property<int> accumulator_bits;   ///< a lower bound: the visible bits
+  Property<SeenRounding> rounding;  ///< of additions; of a single product if there is no sum
+  Property<int> input_bits;         ///< of the narrower factor
   Property<SeenRounding> input_rounding;
-  Property<bool> fused;                 ///< a product is added before it is rounded
+  Property<bool> fused;  ///< a product is added before it is rounded
   Property<bool> flushes_inputs, flushes_products, flushes_results;
-  bool bits_limited = false;            ///< inputs hold at least as many bits as the accumulator or the storage can show
+  /// inputs hold at least as many bits as the accumulator or the storage can show
+  bool bits_limited = false;
 };
 
 /// Number of tested mantissas in a binade that every storage format holds.

@@ -10,7 +10,8 @@ namespace {
 constexpr float kNoExponential = -1e4F;
 
 float& element(Problem& problem, const StridedFactor& place, Index term) {
-  return problem.values[static_cast<std::size_t>(place.tensor)].at(static_cast<std::size_t>(place.first + term * place.step));
+  return problem.values[static_cast<std::size_t>(place.tensor)].at(
+      static_cast<std::size_t>(place.first + term * place.step));
 }
 
 float& left(Problem& problem, const Sum& sum, Index term) {
@@ -80,8 +81,7 @@ double Prober::operator()(std::span<const Term> terms, float others) {
 float Prober::shown(std::span<const Term> terms, bool raw) {
   Problem problem = base_;
   const DType dtype = stored_as(sum_.left);
-  for (const Term& term : terms)
-    left(problem, sum_, term.at) = stored(dtype, raw ? term.left : encoded(term.left));
+  for (const Term& term : terms) left(problem, sum_, term.at) = stored(dtype, raw ? term.left : encoded(term.left));
   return result(problem);
 }
 

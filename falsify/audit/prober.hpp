@@ -32,7 +32,9 @@ class Prober {
 
   /// Returns the kernel's sum of these terms, all others being `others` (times 1).
   double operator()(std::span<const Term> terms, float others = 0);
-  double operator()(std::initializer_list<Term> terms, float others = 0) { return (*this)({terms.begin(), terms.size()}, others); }
+  double operator()(std::initializer_list<Term> terms, float others = 0) {
+    return (*this)({terms.begin(), terms.size()}, others);
+  }
   /// Returns the result's element, which shows a sum of squares or exponentials; `raw`: left is the input itself.
   float shown(std::span<const Term> terms, bool raw = false);
   float shown(std::initializer_list<Term> terms, bool raw = false) { return shown({terms.begin(), terms.size()}, raw); }

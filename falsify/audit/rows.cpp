@@ -50,8 +50,8 @@ bool same_bits(const std::vector<float>& x, const std::vector<float>& y) {
 }
 
 /// Describes the first of three rows that depends on the others; empty if none does.
-std::optional<std::string> dependence(const OpDescriptor& op, const Kernel& kernel, const Case& c, const std::vector<int>& axes,
-                                      Worker& worker) {
+std::optional<std::string> dependence(const OpDescriptor& op, const Kernel& kernel, const Case& c,
+                                      const std::vector<int>& axes, Worker& worker) {
   Trial trial(op, kernel, c, worker);
   const Problem whole = trial.problem();
   const Run all = trial.run(whole, Poison::finite);
@@ -80,7 +80,8 @@ std::optional<std::string> dependence(const OpDescriptor& op, const Kernel& kern
 
 }  // namespace
 
-Property<bool> batch_invariant(const OpDescriptor& op, const Kernel& kernel, const std::vector<Index>& dims, Worker& worker) {
+Property<bool> batch_invariant(const OpDescriptor& op, const Kernel& kernel, const std::vector<Index>& dims,
+                               Worker& worker) {
   Property<bool> property;
   std::vector<int> axes;
   bool shown = false;
@@ -110,7 +111,8 @@ Property<bool> batch_invariant(const OpDescriptor& op, const Kernel& kernel, con
   return property;
 }
 
-Property<bool> deterministic(const OpDescriptor& op, const Kernel& kernel, const std::vector<Index>& dims, Worker& worker) {
+Property<bool> deterministic(const OpDescriptor& op, const Kernel& kernel, const std::vector<Index>& dims,
+                             Worker& worker) {
   const Case c = gaussian(op, dims);
   Trial trial(op, kernel, c, worker);
   const Problem problem = trial.problem();

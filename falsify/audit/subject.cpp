@@ -20,7 +20,8 @@ SubjectsRegistration::SubjectsRegistration(std::span<const OperationSubject> tab
 Subject subject(std::string_view op) {
   const auto found = std::ranges::find(registered(), op, &OperationSubject::op);
   if (found == registered().end())
-    throw InputError("operation '" + std::string(op) + "'", "there is no contract of this name", "`assay list` prints those that there are");
+    throw InputError("operation '" + std::string(op) + "'", "there is no contract of this name",
+                     "`assay list` prints those that there are");
   return found->subject();
 }
 

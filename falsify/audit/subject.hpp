@@ -31,17 +31,17 @@ struct StridedFactor {
 
 /// An element of an output that is a sum of terms, or shows one.
 struct Sum {
-  std::string_view says;               ///< "c[0,0] over k"
+  std::string_view says;  ///< "c[0,0] over k"
   Terms terms = Terms::values;
-  std::vector<Index> dims;             ///< of the call
-  Index count = 0;                     ///< of terms; 1: no sum, but inputs and results are measured
+  std::vector<Index> dims;  ///< of the call
+  Index count = 0;          ///< of terms; 1: no sum, but inputs and results are measured
   StridedFactor left{}, right{};
-  StridedFactor second{};                      ///< of term 1, if it lies in another tensor than term 0
-  int param = -1;                      ///< multiplies term 1 if there is no right tensor
-  StridedFactor result{};                      ///< `first` is the element
-  double scale = 1;                    ///< the result is this times the sum, exactly: plus or minus a power of two
-  int lift = 0;                        ///< if the formula is linear, single elements are at least 2^lift
-  std::string_view no_subnormals{};    ///< reason why flushing cannot be measured, if it cannot
+  StridedFactor second{};            ///< of term 1, if it lies in another tensor than term 0
+  int param = -1;                    ///< multiplies term 1 if there is no right tensor
+  StridedFactor result{};            ///< `first` is the element
+  double scale = 1;                  ///< the result is this times the sum, exactly: plus or minus a power of two
+  int lift = 0;                      ///< if the formula is linear, single elements are at least 2^lift
+  std::string_view no_subnormals{};  ///< reason why flushing cannot be measured, if it cannot
   void (*background)(Problem& problem) = nullptr;  ///< sets all other inputs, after zero inputs and typical params
 };
 

@@ -83,7 +83,8 @@ bool is_balanced(const Tree& tree) {
   if (tree.leaf()) return true;
   if (tree.children.size() != 2) return false;
   const std::size_t left = terms_of(tree.children[0]).size(), right = terms_of(tree.children[1]).size();
-  return std::max(left, right) - std::min(left, right) <= 1 && is_balanced(tree.children[0]) && is_balanced(tree.children[1]);
+  return std::max(left, right) - std::min(left, right) <= 1 && is_balanced(tree.children[0]) &&
+         is_balanced(tree.children[1]);
 }
 
 /// Returns the tree above the largest subtrees that are chains, with these as its leaves.
@@ -103,9 +104,11 @@ std::string shape_of_chain(const Tree& chain) {
   const std::string at_once = widest(chain) > 2 ? fmt::format(", {} at once", widest(chain)) : "";
   if (order.size() < 3) return "sequential" + at_once;
   // The lowest two terms have no order.
-  if (std::is_sorted(order.begin() + 2, order.end()) && std::max(order[0], order[1]) < order[2]) return "sequential" + at_once;
+  if (std::is_sorted(order.begin() + 2, order.end()) && std::max(order[0], order[1]) < order[2])
+    return "sequential" + at_once;
   std::ranges::reverse(order);
-  if (std::is_sorted(order.begin(), order.end() - 2) && *(order.end() - 3) < std::min(*(order.end() - 2), *(order.end() - 1)))
+  if (std::is_sorted(order.begin(), order.end() - 2) &&
+      *(order.end() - 3) < std::min(*(order.end() - 2), *(order.end() - 1)))
     return "sequential from the last" + at_once;
   return "sequential in another order" + at_once;
 }
@@ -127,7 +130,9 @@ bool runs_over_blocks(const Tree& tree) {
 }
 
 std::string shape_above(const Tree& tree) {
-  return is_balanced(tree) ? "pairwise" : is_chain(tree) || runs_over_blocks(tree) ? "one after another" : "by a tree of its own";
+  return is_balanced(tree)                          ? "pairwise"
+         : is_chain(tree) || runs_over_blocks(tree) ? "one after another"
+                                                    : "by a tree of its own";
 }
 
 }  // namespace

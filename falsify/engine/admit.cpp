@@ -36,9 +36,11 @@ void reduce(const OpDescriptor& op, const Kernel& kernel, Case& c, double most, 
     Case smaller = c;
     smaller.dims[largest] = std::max(op.dims[largest].min, c.dims[largest] / 2);
     make_valid(op, smaller.dims);
-    const auto same = [&](int d) { return smaller.dims[static_cast<std::size_t>(d)] == c.dims[static_cast<std::size_t>(d)]; };
-    if (kernel.limits->repair(smaller.dims, smaller.params, derive(c.seed, "admitted")) && std::ranges::all_of(kept, same) &&
-        product_of(smaller.dims) < product_of(c.dims))
+    const auto same = [&](int d) {
+      return smaller.dims[static_cast<std::size_t>(d)] == c.dims[static_cast<std::size_t>(d)];
+    };
+    if (kernel.limits->repair(smaller.dims, smaller.params, derive(c.seed, "admitted")) &&
+        std::ranges::all_of(kept, same) && product_of(smaller.dims) < product_of(c.dims))
       c = std::move(smaller);
     else stuck[largest] = true;
   }
@@ -97,7 +99,8 @@ Problem restrict_integers(const OpDescriptor& op, const Kernel& kernel, Problem 
     const double value = fixed.value(problem.dims, problem.params);
     // Do not write a value that the contract forbids at these dims: outside() refuses such a call.
     if (!admits_integer(op.tensors[t], problem.dims, value)) continue;
-    const std::vector<float> drawn = std::exchange(problem.values[t], std::vector(problem.values[t].size(), static_cast<float>(value)));
+    const std::vector<float> drawn =
+        std::exchange(problem.values[t], std::vector(problem.values[t].size(), static_cast<float>(value)));
     problem.integers_kept = problem.integers_kept || !problem.exact || problem.values[t] != drawn;
   }
   problem.exact = problem.exact && !problem.integers_kept;

@@ -24,8 +24,8 @@ constexpr std::size_t round_up(std::size_t n, std::size_t unit) { return (n + un
 /// Alignment in bytes of a tensor and of its padded rows. Devices read packed bytes as words.
 std::size_t unit_of(DType dtype) { return dtype == DType::u8 ? kWord : size_of(dtype); }
 
-/// A row: the innermost axis. Its first element's offset from element 0 and position in dense row-major order, how many elements it has, and
-/// how far apart they lie.
+/// A row: the innermost axis. Its first element's offset from element 0 and position in dense row-major order, how many
+/// elements it has, and how far apart they lie.
 struct Row {
   Index offset, dense, width, step;
 };
@@ -60,13 +60,15 @@ void for_each_element(const Row& row, F f) {
 /// may have the gaps.
 Shape draw_strides(const Shape& shape, Layout layout, bool any_strides, Index unit, Index line, Random& random) {
   Shape strides = row_major_strides(shape);
-  if (layout == Layout::tight || layout == Layout::offset || layout == Layout::far_rows || shape.rank() == 0) return strides;
+  if (layout == Layout::tight || layout == Layout::offset || layout == Layout::far_rows || shape.rank() == 0)
+    return strides;
   const int inner = shape.rank() - 1;
   const bool spread = any_strides && (layout == Layout::mixed || shape.rank() == 1);
   const bool column_major = any_strides && layout == Layout::mixed && shape.rank() == 2 && random.chance(0.5);
   Index step = 1;
   if (spread && random.chance(0.5)) step = random.between(2, 3);
-  const Index pad = unit * (random.chance(0.5) ? 1 : random.between(2, 20)), multiple = layout == Layout::pitched ? line : unit;
+  const Index pad = unit * (random.chance(0.5) ? 1 : random.between(2, 20)),
+              multiple = layout == Layout::pitched ? line : unit;
   const std::uint64_t gaps = inner < 2 ? 1 : 1 + random.below((std::uint64_t{1} << inner) - 1);
   for (int n = 0; n <= inner; ++n) {
     const int axis = column_major ? n : inner - n;
@@ -151,8 +153,8 @@ inline std::uint32_t sentinel(std::uint64_t key, std::size_t word) {
 
 static_assert(std::endian::native == std::endian::little);
 
-/// The bits of a sentinel where an element of this width begins at `byte`: elements are aligned to their size, so that none lies across two
-/// words.
+/// The bits of a sentinel where an element of this width begins at `byte`: elements are aligned to their size, so that
+/// none lies across two words.
 template <class Word>
 Word sentinel_at(std::uint64_t key, std::size_t byte) {
   return static_cast<Word>(sentinel(key, byte / kWord) >> 8 * (byte % kWord));
@@ -188,7 +190,9 @@ const std::vector<float>* values_of(const Problem& problem, const Preset& preset
 }  // namespace
 
 Arena::Arena(std::size_t bytes, std::size_t at_best) : bytes_(round_up(std::max(bytes, at_best), kPage)) {
-  const auto map = [this] { return mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0); };
+  const auto map = [this] {
+    return mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  };
   void* mapped = map();
   if (mapped == MAP_FAILED && at_best > bytes) {
     bytes_ = round_up(bytes, kPage);
@@ -206,8 +210,8 @@ Placed::Piece Placed::piece(std::size_t i) const {
   return {(begin - kPage) / kPage * kPage, round_up(begin + piece_bytes + kPage, kPage)};
 }
 
-Stage::Stage(Arena& arena, const Problem& problem, const Case& c, Poison poison, Preset preset, std::optional<std::size_t> only_far,
-             std::size_t most_bytes)
+Stage::Stage(Arena& arena, const Problem& problem, const Case& c, Poison poison, Preset preset,
+             std::optional<std::size_t> only_far, std::size_t most_bytes)
     : arena_(arena), problem_(problem), preset_(std::move(preset)), poison_(poison), op_(*problem.op),
       key_(derive(c.seed, poison == Poison::nan ? "nan" : "finite")) {
   Random random(derive(c.seed, "layout"));
@@ -223,7 +227,8 @@ Stage::Stage(Arena& arena, const Problem& problem, const Case& c, Poison poison,
     placed_.push_back(placed);
     for (std::size_t i = 0; i < placed.pieces; ++i) {
       const Placed::Piece piece = placed.piece(i);
-      put_sentinels<std::uint32_t>(arena_.base(), piece.begin, key_, {0, 0, static_cast<Index>(piece.size() / kWord), 1});
+      put_sentinels<std::uint32_t>(arena_.base(), piece.begin, key_,
+                                   {0, 0, static_cast<Index>(piece.size() / kWord), 1});
     }
     if (const std::vector<float>* values = values_of(problem, preset_, t)) fill(placed, *values);
     else if (poison == Poison::nan) poison_all(placed);
@@ -260,7 +265,10 @@ bool Stage::place_far_rows(Placed& placed, std::size_t most_bytes, Random& rando
   const Index inside = strides[far];
   strides[far] = (reach / (groups - 1) / unit + 1 + random.between(0, 64)) * unit;
   // Shaders index at most 2^30 elements; sentinel pages lie on both sides.
-  const Index most = most_bytes == SIZE_MAX ? reach * 2 : std::min(Index{1} << 30, static_cast<Index>((most_bytes - std::min(most_bytes, 4 * kPage)) / size));
+  const Index most =
+      most_bytes == SIZE_MAX
+          ? reach * 2
+          : std::min(Index{1} << 30, static_cast<Index>((most_bytes - std::min(most_bytes, 4 * kPage)) / size));
   strides[far] = std::min(strides[far], std::max<Index>(most - inside, 0) / (groups - 1) / unit * unit);
   const auto apart = static_cast<std::size_t>(strides[far] - inside) * size;
   if (strides[far] < inside || apart < 4 * kPage) return false;  // pieces would meet
@@ -293,14 +301,16 @@ void Stage::fill(const Placed& placed, const std::vector<float>& values) {
 void Stage::poison_all(const Placed& placed) {
   with_elements(placed.dtype, [&]<class E>(E) {
     for_each_row(placed.shape, placed.strides, [&, data = at(placed)](const Row& row) {
-      for_each_element(row, [&](Index offset, Index dense) { put<typename E::Word>(data, offset, poison_bits(E::dtype, dense)); });
+      for_each_element(
+          row, [&](Index offset, Index dense) { put<typename E::Word>(data, offset, poison_bits(E::dtype, dense)); });
     });
   });
 }
 
 void Stage::place(Placed& placed, const TensorInfo& info, const Case& c, Random& random, std::size_t& cursor) {
   const std::size_t unit = unit_of(placed.dtype), size = size_of(placed.dtype);
-  const Layout layout = c.layout == Layout::own ? static_cast<Layout>(random.below(static_cast<std::uint64_t>(Layout::own))) : c.layout;
+  const Layout layout =
+      c.layout == Layout::own ? static_cast<Layout>(random.below(static_cast<std::uint64_t>(Layout::own))) : c.layout;
   placed.strides = draw_strides(placed.shape, layout, !info.unit_inner_stride, static_cast<Index>(unit / size),
                                 static_cast<Index>(kAlignment / size), random);
   const View<float> view(nullptr, placed.shape, placed.strides);
@@ -322,7 +332,8 @@ void Stage::place(Placed& placed, const TensorInfo& info, const Case& c, Random&
   }
   cursor = placed.region + placed.region_bytes + kPage;
   if (cursor > arena_.bytes())
-    throw Unavailable("this case", fmt::format("its tensors need {} bytes and the arena has {}", cursor, arena_.bytes()));
+    throw Unavailable("this case",
+                      fmt::format("its tensors need {} bytes and the arena has {}", cursor, arena_.bytes()));
 }
 
 std::vector<float> Stage::read(int tensor) const {
@@ -364,10 +375,11 @@ std::optional<std::string> Stage::damage() const {
     if (const auto w = written_word(placed)) {
       const auto distance = (static_cast<std::ptrdiff_t>(*w * kWord) - static_cast<std::ptrdiff_t>(placed.data)) /
                             static_cast<std::ptrdiff_t>(size);
-      return fmt::format("memory outside {} was written: element {} counted from its first ({} elements belong to it, "
-                         "leading stride {}) is now {}", name, distance, placed.shape.size(),
-                         placed.strides.rank() ? placed.strides[0] : 1,
-                         reinterpret_cast<const float*>(arena_.base())[*w]);
+      return fmt::format(
+          "memory outside {} was written: element {} counted from its first ({} elements belong to it, "
+          "leading stride {}) is now {}",
+          name, distance, placed.shape.size(), placed.strides.rank() ? placed.strides[0] : 1,
+          reinterpret_cast<const float*>(arena_.base())[*w]);
     }
   }
   return std::nullopt;

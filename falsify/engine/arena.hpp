@@ -34,18 +34,19 @@ struct Placed {
     bool operator==(const Piece&) const = default;
   };
 
-  std::size_t region = 0;        ///< first byte of the region that belongs to this tensor
+  std::size_t region = 0;  ///< first byte of the region that belongs to this tensor
   std::size_t region_bytes = 0;
-  std::size_t data = 0;          ///< element (0, ..., 0)
+  std::size_t data = 0;  ///< element (0, ..., 0)
   DType dtype = DType::f32;
   Shape shape;
   Shape strides;
-  bool output = false;           ///< its elements may change
-  bool guard_before = false;     ///< the page before the region is inaccessible while the kernel runs
+  bool output = false;        ///< its elements may change
+  bool guard_before = false;  ///< the page before the region is inaccessible while the kernel runs
   bool guard_after = false;
-  std::size_t pieces = 1;        ///< above 1: the tensor owns only the pages around this number of row groups (far_rows)
-  std::size_t piece_step = 0;    ///< bytes from one group of rows to the next
-  std::size_t piece_bytes = 0;   ///< from the first to the last byte of a group's elements
+  /// above 1: the tensor owns only the pages around this number of row groups (far_rows)
+  std::size_t pieces = 1;
+  std::size_t piece_step = 0;   ///< bytes from one group of rows to the next
+  std::size_t piece_bytes = 0;  ///< from the first to the last byte of a group's elements
 
   /// Piece i of the region, in the order of addresses.
   Piece piece(std::size_t i) const;

@@ -94,7 +94,8 @@ int further_runs(const Trial& trial, const Problem& problem) {
   if (traits(trial.kernel().backend).same_order) return 0;
   double work = 1;
   for (const Index dim : problem.dims) work *= static_cast<double>(std::max<Index>(dim, 1));
-  for (std::size_t t = 0; t < problem.values.size(); ++t) work += 4 * static_cast<double>(problem.shape(static_cast<int>(t)).size());
+  for (std::size_t t = 0; t < problem.values.size(); ++t)
+    work += 4 * static_cast<double>(problem.shape(static_cast<int>(t)).size());
   constexpr double kWork = 1 << 17;
   constexpr int kMost = 8;
   return std::clamp(static_cast<int>(kWork / work), 1, kMost);
@@ -114,10 +115,12 @@ Outcome frame(Trial& trial) {
   const Run over_finite = trial.run(problem, Poison::finite);
   const Run over_nan = trial.run(problem, Poison::nan);
   Outcome outcome = trial.against_oracle(trial.strictest(), problem, over_finite);
-  outcome &= trial.related(same_bits(trial, problem, over_nan, over_finite, "the result depends on what the output held before"),
-                           Related::always, {{problem, over_finite}, {problem, over_nan}});
+  outcome &= trial.related(
+      same_bits(trial, problem, over_nan, over_finite, "the result depends on what the output held before"),
+      Related::always, {{problem, over_finite}, {problem, over_nan}});
   const Limits* const limits = trial.kernel().limits;
-  if (outcome.kind == Outcome::Kind::passed && limits != nullptr && !limits->rejects.empty()) outcome &= rejections(trial, problem);
+  if (outcome.kind == Outcome::Kind::passed && limits != nullptr && !limits->rejects.empty())
+    outcome &= rejections(trial, problem);
   return outcome;
 }
 
@@ -148,15 +151,16 @@ Outcome determinism(Trial& trial) {
   const Run between = trial.run(other);
   const Run second = trial.run(problem);
   Outcome outcome = trial.against_oracle(trial.strictest(), other, between);
-  outcome &= trial.related(same_bits(trial, problem, second, first, "two runs on the same input differ"), Related::always,
-                           {{problem, first}, {problem, second}});
+  outcome &= trial.related(same_bits(trial, problem, second, first, "two runs on the same input differ"),
+                           Related::always, {{problem, first}, {problem, second}});
   if (!trial.kernel().deterministic) return outcome;
   const int more = further_runs(trial, problem);
   for (int run = 0; run < more && outcome.kind == Outcome::Kind::passed; ++run) {
     const bool loaded = run < kLoadedRuns;
     const Run again = trial.run(problem, loaded ? BackgroundLoad::load : BackgroundLoad::nothing);
     Outcome same = same_bits(trial, problem, again, first,
-                             loaded ? "two runs on the same input differ, one of them beside other work" : "two runs on the same input differ");
+                             loaded ? "two runs on the same input differ, one of them beside other work"
+                                    : "two runs on the same input differ");
     if (same.kind == Outcome::Kind::falsified) outcome &= same;  // do not count the same elements again
   }
   return outcome;
@@ -183,7 +187,8 @@ using enum Strategy;
 const CheckDraws kDraws[] = {
     {"frame", {.directed = true, .oracle_use = OracleUse::sample}},
     {"differential",
-     {.strategies = {one_hot, distinct_index, exact_integers, gaussian, same_sign, cancellation, graded, dominant, subnormal, huge, signed_zeros},
+     {.strategies = {one_hot, distinct_index, exact_integers, gaussian, same_sign, cancellation, graded, dominant,
+                     subnormal, huge, signed_zeros},
       .directed = true,
       .often_shapes_of_heads = true,
       .fills = Turn{4, 2},
@@ -198,7 +203,8 @@ const CheckDraws kDraws[] = {
     {"nonfinite", {.strategies = {Strategy::nonfinite}, .fills = Turn{16, 6}, .oracle_use = OracleUse::sample}},
     {"determinism", {.directed = true, .oracle_use = OracleUse::sample}},
     {"postconditions",
-     {.strategies = {one_hot, exact_integers, gaussian, same_sign, cancellation, graded, dominant, subnormal, huge, signed_zeros, Strategy::nonfinite},
+     {.strategies = {one_hot, exact_integers, gaussian, same_sign, cancellation, graded, dominant, subnormal, huge,
+                     signed_zeros, Strategy::nonfinite},
       .directed = true,
       .oracle_use = OracleUse::none}},
 };

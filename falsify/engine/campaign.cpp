@@ -46,7 +46,8 @@ class Campaign {
  public:
   Campaign(const OpDescriptor& op, const Kernel& kernel, const CampaignOptions& options, const Progress& progress,
            const Continuation& continuation)
-      : op_(op), kernel_(kernel), options_(options), progress_(progress), save_(continuation.save), worker_(options.limit) {
+      : op_(op), kernel_(kernel), options_(options), progress_(progress), save_(continuation.save),
+        worker_(options.limit) {
     result_.kernel = &kernel;
     for (const Obligation& obligation : obligations(op.name)) {
       if (!options.only.empty() && obligation.info->id != options.only) continue;
@@ -63,7 +64,8 @@ class Campaign {
     const auto count = static_cast<std::int64_t>(obligations_.size()), planned = options_.cases * count;
     const auto open = [](const ObligationResult& o) { return o.verdict == Verdict::passed; };
     rounds_ = worker_start_.rounds;
-    for (int number = worker_start_.rounds; number < options_.cases && !stop_ && std::ranges::any_of(result_.obligations, open); ++number) {
+    for (int number = worker_start_.rounds;
+         number < options_.cases && !stop_ && std::ranges::any_of(result_.obligations, open); ++number) {
       if (total_ - worker_start_.total >= kCasesPerWorker) restart_worker(number);
       for (std::size_t o = 0; o < obligations_.size() && !stop_; ++o) {
         const int every = draw_spec(obligations_[o]->info->by).every;
@@ -84,7 +86,8 @@ class Campaign {
     set_aside();
     if (!result_.falsified() && !result_.unavailable()) measure_depth();
     explain();
-    for (std::size_t o = 0; o < ratios_.size(); ++o) result_.obligations[o].typical = percentile(std::move(ratios_[o]), 0.5);
+    for (std::size_t o = 0; o < ratios_.size(); ++o)
+      result_.obligations[o].typical = percentile(std::move(ratios_[o]), 0.5);
     return so_far();
   }
 
@@ -118,7 +121,8 @@ class Campaign {
     previous_.clear();
     const WorkerStart ended = std::exchange(worker_start_, {.rounds = number, .total = total_});
     if (!save_) return;
-    Checkpoint checkpoint{.rounds = number, .after = ended.rounds, .total = total_, .hangs = hangs_, .so_far = so_far(), .ratios = {}};
+    Checkpoint checkpoint{
+        .rounds = number, .after = ended.rounds, .total = total_, .hangs = hangs_, .so_far = so_far(), .ratios = {}};
     saved_.resize(ratios_.size());
     for (std::size_t o = 0; o < ratios_.size(); ++o) {
       checkpoint.ratios.emplace_back(ratios_[o].begin() + static_cast<std::ptrdiff_t>(saved_[o]), ratios_[o].end());
@@ -130,14 +134,18 @@ class Campaign {
   /// True once the time for drawing cases is over. After a failure, half of the remaining time is reserved for its
   /// explanation.
   bool deadline_reached() const { return deadline_ && Clock::now() > cases_until_.value_or(*deadline_); }
-  bool time_is_over() const { return deadline_reached() && (!options_.to_floor || floor_reached_ || result_.falsified()); }
+  bool time_is_over() const {
+    return deadline_reached() && (!options_.to_floor || floor_reached_ || result_.falsified());
+  }
   /// True if the case adds to the floor: the only cases drawn after the time limit.
   bool needed_for_floor(std::size_t o, int number) {
-    return !time_is_over() && number < kDefaultCases && floor().adds(o, drawn(o, number), coverage_towards_floor(), applicable());
+    return !time_is_over() && number < kDefaultCases &&
+           floor().adds(o, drawn(o, number), coverage_towards_floor(), applicable());
   }
   /// True if the obligation compared nothing, or almost only zeros.
   static bool lacks_evidence(const ObligationResult& record) {
-    return record.verdict == Verdict::passed && record.cases > record.refused && (record.elements == 0 || mostly_zeros(record));
+    return record.verdict == Verdict::passed && record.cases > record.refused &&
+           (record.elements == 0 || mostly_zeros(record));
   }
   static bool mostly_zeros(const ObligationResult& record) {
     return record.evidence < std::min(kMinEvidence, kMinShare * static_cast<double>(record.elements));
@@ -148,7 +156,8 @@ class Campaign {
   /// deadline.
   void end_in_time(int number) {
     if (!deadline_) return;
-    const bool early = number == 0 || (options_.to_floor && !floor_reached_) || (number < kRoundsForEvidence && std::ranges::any_of(result_.obligations, lacks_evidence));
+    const bool early = number == 0 || (options_.to_floor && !floor_reached_) ||
+                       (number < kRoundsForEvidence && std::ranges::any_of(result_.obligations, lacks_evidence));
     if (early && !result_.falsified()) return worker_.set_deadline(Clock::time_point::max());
     worker_.set_deadline(*deadline_ + std::chrono::seconds(1));
     if (!cases_until_ && result_.falsified())
@@ -160,7 +169,7 @@ class Campaign {
     if (!floor_) floor_.emplace(op_, obligations_, options_.seed, drawn_for(), &kernel_);
     return *floor_;
   }
-  std::vector<Coverage> covered(Coverage ObligationResult::* which) const {
+  std::vector<Coverage> covered(Coverage ObligationResult::*which) const {
     std::vector<Coverage> list;
     for (const ObligationResult& o : result_.obligations) list.push_back(o.*which);
     return list;
@@ -181,7 +190,8 @@ class Campaign {
 
   /// Sets the shortfall: `thin` if the tried cases miss the floor, `refused` if the accepted ones do.
   void measure_depth() {
-    const bool whole = rounds_ >= kDefaultCases && !skipped_ && std::ranges::all_of(result_.obligations, [](const auto& o) { return o.refused == 0; });
+    const bool whole = rounds_ >= kDefaultCases && !skipped_ &&
+                       std::ranges::all_of(result_.obligations, [](const auto& o) { return o.refused == 0; });
     if (whole) return;
     using enum Shortfall::Kind;
     const double tried = floor().depth(covered(&ObligationResult::tried), applicable()),
@@ -192,17 +202,26 @@ class Campaign {
       return;
     }
     const auto refusing = std::ranges::find(result_.obligations, Verdict::refused, &ObligationResult::verdict);
-    const auto some = std::ranges::find_if(result_.obligations, [](const ObligationResult& o) { return o.refused > 0; });
+    const auto some =
+        std::ranges::find_if(result_.obligations, [](const ObligationResult& o) { return o.refused > 0; });
     if (accepted < kMinDepth)
-      result_.shortfall = {refused, fmt::format("without the refused cases {:.0f}% of the elements of a default campaign are left, and a third is the least: {}",
-                                                100 * accepted, some->reason)};
+      result_.shortfall = {
+          refused,
+          fmt::format(
+              "without the refused cases {:.0f}% of the elements of a default campaign are left, and a third is the least: {}",
+              100 * accepted, some->reason)};
     else if (refusing != result_.obligations.end())
       result_.shortfall = {refused, fmt::format("{}: {}", refusing->info->id, refusing->reason)};
   }
 
-  DrawnFor drawn_for() const { return {.largest = options_.largest, .in_blocks = traits(kernel_.backend).blocks, .dims = options_.dims}; }
+  DrawnFor drawn_for() const {
+    return {.largest = options_.largest, .in_blocks = traits(kernel_.backend).blocks, .dims = options_.dims};
+  }
   Case drawn(std::size_t o, int number) const {
-    return admitted(op_, kernel_, draw(op_, *obligations_[o]->info, options_.seed, static_cast<std::uint64_t>(number), drawn_for()).value(), options_.dims);
+    return admitted(
+        op_, kernel_,
+        draw(op_, *obligations_[o]->info, options_.seed, static_cast<std::uint64_t>(number), drawn_for()).value(),
+        options_.dims);
   }
 
   /// Ends the campaign because something that every case needs is unavailable.
@@ -241,7 +260,10 @@ class Campaign {
         record.worst = std::max(record.worst, outcome.worst);
         ratios_[o].push_back(outcome.worst);
         break;
-      case Outcome::Kind::refused: ++record.refused; record.reason = outcome.reason; break;
+      case Outcome::Kind::refused:
+        ++record.refused;
+        record.reason = outcome.reason;
+        break;
       case Outcome::Kind::not_applicable:
         --record.cases;  // this case taught nothing; others may apply
         record.inapplicable = outcome.reason;
@@ -282,7 +304,11 @@ class Campaign {
 
   /// Confirms the failure in a fresh process: alone, under another thread order, or after another call.
   Counterexample confirm(const Obligation& obligation, const Case& drawn, const Finding& finding) {
-    Counterexample example{.first = drawn, .smallest = drawn, .finding = finding, .first_errors = finding.errors, .reproduction = {},
+    Counterexample example{.first = drawn,
+                           .smallest = drawn,
+                           .finding = finding,
+                           .first_errors = finding.errors,
+                           .reproduction = {},
                            .number = total_};
     end_in_time(0);
     const auto fails = [&](const Case& c, const std::string& how) {
@@ -301,12 +327,15 @@ class Campaign {
     again.order = 0;
     again.prelude = previous_.empty() ? drawn.dims : previous_;
     const Case before = admitted(op_, kernel_, prelude_of(op_, again));
-    if (fails(again, fmt::format("in a fresh process after a call with {}", describe_extents(op_, before.dims, before.params)))) return example;
+    if (fails(again, fmt::format("in a fresh process after a call with {}",
+                                 describe_extents(op_, before.dims, before.params))))
+      return example;
     constexpr int kAttempts = 20;
     int failed = 0;
     for (int i = 0; i < kAttempts && !stop_; ++i) failed += failure(obligation, drawn).has_value();
-    example.reproduction = stop_ ? "once: the time had passed before it was tried again"
-                                 : fmt::format("{} of {} further runs: timing or earlier calls decide", failed, kAttempts);
+    example.reproduction =
+        stop_ ? "once: the time had passed before it was tried again"
+              : fmt::format("{} of {} further runs: timing or earlier calls decide", failed, kAttempts);
     return example;
   }
 
@@ -329,7 +358,9 @@ class Campaign {
     }
   }
 
-  static bool compares_with_oracle(const Obligation& o) { return o.info->by == "differential" || o.info->by == "exact"; }
+  static bool compares_with_oracle(const Obligation& o) {
+    return o.info->by == "differential" || o.info->by == "exact";
+  }
 
   /// Looks for a race only in oracle failures: if threads race, a relation has no meaning.
   void look_for_race(std::size_t number) {
@@ -346,25 +377,29 @@ class Campaign {
     if (!example || !example->fails_again || !example->finding.call || example->finding.call->of < 2) return;
     stop_ = false;
     const std::optional<Finding> check = rerun_failure(*obligations_[number], example->smallest);
-    example->of_bits = check && (check->kind == Finding::Kind::bits || (check->kind == Finding::Kind::value && check->bound == 0));
+    example->of_bits =
+        check && (check->kind == Finding::Kind::bits || (check->kind == Finding::Kind::value && check->bound == 0));
   }
 
   void shrink_example(const Obligation& obligation, Counterexample& example) {
     stop_ = false;
-    if (!compares_with_oracle(obligation)) example.race = race(obligation, example.smallest, example.finding);  // else look_for_race did
+    // else look_for_race did
+    if (!compares_with_oracle(obligation)) example.race = race(obligation, example.smallest, example.finding);
     if (example.race && example.race->order == example.race->other) return;  // shrinking a random failure means nothing
     const std::optional<std::uint64_t> other = example.race ? std::optional(example.race->other) : std::nullopt;
     // A kernel that keeps state between calls needs a process for every candidate; so does a thread order.
     const bool fresh_each = other || example.smallest.order != 0 || !example.smallest.prelude.empty();
     const Fails fails = [&](const Case& c) {
       if (stop_) return false;
-      const auto found = fresh_each ? rerun_failure(obligation, c, other ? Explain::yes : Explain::no) : failure(obligation, c);
+      const auto found =
+          fresh_each ? rerun_failure(obligation, c, other ? Explain::yes : Explain::no) : failure(obligation, c);
       return found && (!other || differs_under(obligation, c, *found, *other));
     };
     const DrawSpec spec = draw_spec(obligation.info->by);
-    const auto failing = admitted(op_, kernel_, rc::shrinkable::shrinkRecur(example.smallest, [this, spec](const Case& x) {
-      return rc::seq::fromContainer(simpler(op_, spec, x));
-    }));
+    const auto failing =
+        admitted(op_, kernel_, rc::shrinkable::shrinkRecur(example.smallest, [this, spec](const Case& x) {
+                   return rc::seq::fromContainer(simpler(op_, spec, x));
+                 }));
     const Shrunk shrunk = shrink(op_, *obligation.info, failing, kernel_, fails, shrink_budget(), options_.dims);
     // The reported case must fail on its own: shrinking in a used worker could have followed another failure.
     if (const auto confirmed = rerun_failure(obligation, shrunk.smallest, Explain::yes)) {
@@ -378,11 +413,13 @@ class Campaign {
   }
 
   /// Returns the outcome of the case under another thread order if it differs from `found`; empty if it is the same.
-  std::optional<std::string> differs_under(const Obligation& obligation, Case c, const Finding& found, std::uint64_t order) {
+  std::optional<std::string> differs_under(const Obligation& obligation, Case c, const Finding& found,
+                                           std::uint64_t order) {
     c.order = order;
     worker_.restart();
     const std::optional<Outcome> outcome = outcome_of(obligation, c, Explain::yes);
-    if (!outcome || outcome->kind == Outcome::Kind::refused || outcome->kind == Outcome::Kind::not_applicable) return std::nullopt;
+    if (!outcome || outcome->kind == Outcome::Kind::refused || outcome->kind == Outcome::Kind::not_applicable)
+      return std::nullopt;
     if (outcome->kind == Outcome::Kind::passed) return "it passes";
     // Different bits are no race if the kernel declares that it may sum in any order.
     if (!kernel_.deterministic || outcome->finding->outputs == found.outputs) return std::nullopt;
@@ -423,20 +460,23 @@ class Campaign {
     } else if (record.cases == 0 && stop_) {
       record.verdict = Verdict::not_run;
       record.reason = hangs_ == kMaxHangs ? fmt::format("the kernel hung {} times and was not tried further", hangs_)
-                                           : "the campaign ended before its first case";
+                                          : "the campaign ended before its first case";
     } else if (record.cases > 0 && record.refused == record.cases) {
       record.verdict = Verdict::refused;
     } else if (const int least = record.refused > 0 ? floor().least_cases(number) : 0;
-               record.cases >= least && record.cases - record.refused < std::min(least, (record.cases + 2) / 3)) {  // too few accepted cases are thin
+               // too few accepted cases are thin
+               record.cases >= least && record.cases - record.refused < std::min(least, (record.cases + 2) / 3)) {
       record.verdict = Verdict::refused;
-      record.reason = fmt::format("{} of {} cases refused, of which {} are the least to be left: {}", record.refused, record.cases, least, record.reason);
+      record.reason = fmt::format("{} of {} cases refused, of which {} are the least to be left: {}", record.refused,
+                                  record.cases, least, record.reason);
     } else if (record.elements == 0) {
       record.verdict = Verdict::mistrusted;
       record.reason = "no output element was compared";
     } else if (mostly_zeros(record)) {
       record.verdict = Verdict::mistrusted;
-      record.reason = fmt::format("{} of {} expected values are zero, or within their bounds of it: a kernel that writes zeros would pass there",
-                                  record.elements - static_cast<std::int64_t>(record.evidence), record.elements);
+      record.reason = fmt::format(
+          "{} of {} expected values are zero, or within their bounds of it: a kernel that writes zeros would pass there",
+          record.elements - static_cast<std::int64_t>(record.evidence), record.elements);
     }
   }
 
@@ -447,7 +487,8 @@ class Campaign {
     const auto passed = std::ranges::count(result_.obligations, Verdict::passed, &ObligationResult::verdict);
     if (2 * passed < std::ssize(result_.obligations)) return;
     for (ObligationResult& o : result_.obligations)
-      if (o.verdict == Verdict::mistrusted) o.verdict = Verdict::not_applicable, o.reason = "within what the kernel takes, " + o.reason;
+      if (o.verdict == Verdict::mistrusted)
+        o.verdict = Verdict::not_applicable, o.reason = "within what the kernel takes, " + o.reason;
   }
 
   const OpDescriptor& op_;
@@ -458,16 +499,16 @@ class Campaign {
   Worker worker_;
   Clock::time_point begin_;
   struct WorkerStart {
-    int rounds = 0, total = 0;       ///< at its start
+    int rounds = 0, total = 0;  ///< at its start
   } worker_start_;
-  std::vector<std::size_t> saved_;   ///< by obligation: number of `ratios_` that are in checkpoints
+  std::vector<std::size_t> saved_;  ///< by obligation: number of `ratios_` that are in checkpoints
   std::vector<const Obligation*> obligations_;
   KernelResult result_;
   std::vector<std::vector<double>> ratios_;  ///< by obligation: largest error / bound of each passed case
   std::vector<Index> previous_;
   std::optional<Floor> floor_;
   bool floor_reached_ = false, skipped_ = false;
-  int rounds_ = 0;   ///< completed
+  int rounds_ = 0;  ///< completed
   std::optional<Clock::time_point> deadline_, cases_until_;
   int total_ = 0;
   int hangs_ = 0;
@@ -493,9 +534,8 @@ bool KernelResult::falsified() const {
   return std::ranges::any_of(obligations, [](const auto& o) { return o.verdict == Verdict::falsified; });
 }
 bool KernelResult::clean() const {
-  return std::ranges::all_of(obligations, [](const auto& o) {
-    return o.verdict == Verdict::passed || o.verdict == Verdict::not_applicable;
-  });
+  return std::ranges::all_of(
+      obligations, [](const auto& o) { return o.verdict == Verdict::passed || o.verdict == Verdict::not_applicable; });
 }
 bool KernelResult::unavailable() const {
   return std::ranges::any_of(obligations, [](const auto& o) { return o.verdict == Verdict::unavailable; });

@@ -16,17 +16,19 @@
 namespace assay::falsify {
 
 struct CampaignOptions {
-  int cases = kDefaultCases;                     ///< per obligation
-  std::chrono::milliseconds time{0};             ///< stop after this time, once all obligations were tried or one failed; 0: no limit
-  bool to_floor = false;                         ///< but not before the floor (depth.hpp) is reached or an obligation fails
+  int cases = kDefaultCases;  ///< per obligation
+  /// stop after this time, once all obligations were tried or one failed; 0: no limit
+  std::chrono::milliseconds time{0};
+  /// but not before the floor (depth.hpp) is reached or an obligation fails
+  bool to_floor = false;
   std::uint64_t seed = 1;
-  std::chrono::milliseconds limit{10'000};       ///< a case that takes longer is a hang
+  std::chrono::milliseconds limit{10'000};  ///< a case that takes longer is a hang
   std::chrono::milliseconds shrink_budget{10'000};
-  bool stop_at_first = false;                    ///< end the campaign at the first falsified obligation
+  bool stop_at_first = false;  ///< end the campaign at the first falsified obligation
   bool shrink = true;
-  std::string only;                              ///< one obligation id; empty: all
-  Index largest = 0;                             ///< dims of `by: large` cases, as DrawSpec::largest
-  std::vector<Index> dims{};                     ///< fixed extents, or kDrawnSmall; empty: all drawn
+  std::string only;           ///< one obligation id; empty: all
+  Index largest = 0;          ///< dims of `by: large` cases, as DrawSpec::largest
+  std::vector<Index> dims{};  ///< fixed extents, or kDrawnSmall; empty: all drawn
 };
 
 enum class Verdict {
@@ -48,33 +50,34 @@ struct Race {
 };
 
 struct Counterexample {
-  Case first;               ///< as drawn
-  Case smallest;            ///< as shrunk, if it was (explanation), with prelude and thread order
-  Finding finding;          ///< of `smallest`
+  Case first;                              ///< as drawn
+  Case smallest;                           ///< as shrunk, if it was (explanation), with prelude and thread order
+  Finding finding;                         ///< of `smallest`
   std::optional<ErrorMap> first_errors{};  ///< of `first`, as Finding::errors
-  std::string reproduction; ///< "in a fresh process", "after a call with other dims", or how often it failed
-  int number = 0;           ///< cases run by the campaign up to and including the failing one
+  std::string reproduction;  ///< "in a fresh process", "after a call with other dims", or how often it failed
+  int number = 0;            ///< cases run by the campaign up to and including the failing one
   int shrink_tried = 0;
   double shrink_seconds = 0;
   bool shrink_complete = true;
   bool fails_again = false;  ///< `smallest` fails again in a fresh process
-  bool of_bits = false;      ///< calls that must agree bit for bit do not: the check's own finding, before a call is blamed
+  /// calls that must agree bit for bit do not: the check's own finding, before a call is blamed
+  bool of_bits = false;
   std::optional<Race> race{};
 };
 
 struct ObligationResult {
   const ObligationInfo* info = nullptr;
   Verdict verdict = Verdict::passed;
-  std::string reason;       ///< why not applicable, not run, refused, mistrusted or unavailable
-  std::string inapplicable{}; ///< reason why its last inapplicable case was inapplicable
-  int cases = 0;            ///< run to the end
-  int refused = 0;          ///< number of these refused by the kernel
+  std::string reason;          ///< why not applicable, not run, refused, mistrusted or unavailable
+  std::string inapplicable{};  ///< reason why its last inapplicable case was inapplicable
+  int cases = 0;               ///< run to the end
+  int refused = 0;             ///< number of these refused by the kernel
   std::int64_t elements = 0;
-  std::int64_t nonzero = 0; ///< number of these whose expected value is not zero
-  double evidence = 0;      ///< expected values that a zero would fail
-  int compared = 0;         ///< cases in which at least one element was compared
-  double worst = 0;         ///< largest error / bound
-  double typical = 0;       ///< median over the passed cases of the largest error / bound in each
+  std::int64_t nonzero = 0;  ///< number of these whose expected value is not zero
+  double evidence = 0;       ///< expected values that a zero would fail
+  int compared = 0;          ///< cases in which at least one element was compared
+  double worst = 0;          ///< largest error / bound
+  double typical = 0;        ///< median over the passed cases of the largest error / bound in each
   double seconds = 0;
   Coverage tried{}, accepted{};  ///< by all cases, and by those not refused
   std::optional<Counterexample> counterexample;
@@ -92,8 +95,9 @@ struct KernelResult {
   std::vector<ObligationResult> obligations;
   std::vector<std::uint64_t> clause_counts;  ///< evaluations by clause of the contract
   double seconds = 0;
-  double depth = 1;                          ///< elements as a fraction of the default campaign's, at most 1
-  double floor_seconds = 0;                  ///< time until a timed campaign reached its floor; 0: not reached, or not timed
+  double depth = 1;  ///< elements as a fraction of the default campaign's, at most 1
+  /// time until a timed campaign reached its floor; 0: not reached, or not timed
+  double floor_seconds = 0;
   Shortfall shortfall{};
 
   bool falsified() const;
@@ -115,11 +119,11 @@ inline constexpr int kCasesPerWorker = 2000;
 
 /// State of a campaign after a stretch of cases in one worker process.
 struct Checkpoint {
-  int rounds = 0;        ///< a round is one case of each obligation
-  int after = 0;         ///< rounds of the previous checkpoint; 0: this is the first
-  int total = 0;         ///< cases tried, as Counterexample::number counts them
+  int rounds = 0;  ///< a round is one case of each obligation
+  int after = 0;   ///< rounds of the previous checkpoint; 0: this is the first
+  int total = 0;   ///< cases tried, as Counterexample::number counts them
   int hangs = 0;
-  KernelResult so_far;   ///< verdicts not yet decided
+  KernelResult so_far;                      ///< verdicts not yet decided
   std::vector<std::vector<double>> ratios;  ///< by obligation: largest error / bound of each passed case
 };
 

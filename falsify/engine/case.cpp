@@ -14,10 +14,9 @@
 namespace assay::falsify {
 namespace {
 
-constexpr std::string_view kStrategyNames[] = {"one_hot",      "distinct_index", "exact_integers", "gaussian",
-                                               "same_sign",    "cancellation",   "graded",         "dominant",
-                                               "subnormal",    "huge",           "signed_zeros",   "directed",
-                                               "nonfinite",    "runs"};
+constexpr std::string_view kStrategyNames[] = {
+    "one_hot",  "distinct_index", "exact_integers", "gaussian",     "same_sign", "cancellation", "graded",
+    "dominant", "subnormal",      "huge",           "signed_zeros", "directed",  "nonfinite",    "runs"};
 static_assert(std::size(kStrategyNames) == kStrategies);
 constexpr std::string_view kLayoutNames[] = {"tight", "padded", "offset", "mixed", "pitched", "own", "far_rows"};
 static_assert(std::size(kLayoutNames) == kLayouts);
@@ -81,8 +80,8 @@ std::vector<Index> dims_from(const OpDescriptor& op, const nlohmann::json& json,
     if (!value.is_number_integer() || value.get<Index>() < dim.min || value.get<Index>() > dim.max ||
         value.get<Index>() % std::max<Index>(step, 1) != 0)
       throw InputError(where + "." + std::string(dim.name), value.dump() + " is not an extent of this operation",
-                       fmt::format("use {} from {} to {}", step > 1 ? fmt::format("a multiple of {}", step) : "an integer",
-                                   dim.min, dim.max));
+                       fmt::format("use {} from {} to {}",
+                                   step > 1 ? fmt::format("a multiple of {}", step) : "an integer", dim.min, dim.max));
     dims.push_back(value.get<Index>());
   }
   return dims;
@@ -103,8 +102,9 @@ std::vector<std::vector<float>> values_from(const OpDescriptor& op, const Case& 
     const nlohmann::json& list = member(json, std::string(op.tensors[t].name).c_str(), where);
     const auto expected = static_cast<std::size_t>(op.tensors[t].shape(c.dims).size());
     if (!list.is_array() || list.size() != expected)
-      throw InputError(here, fmt::format("holds {} values where the shape {} needs {}", list.size(),
-                                         to_string(op.tensors[t].shape(c.dims)), expected),
+      throw InputError(here,
+                       fmt::format("holds {} values where the shape {} needs {}", list.size(),
+                                   to_string(op.tensors[t].shape(c.dims)), expected),
                        "give every element, row by row");
     for (const nlohmann::json& x : list) values[t].push_back(float_from(x, here));
   }
@@ -132,9 +132,12 @@ bool valid(const OpDescriptor& op, const std::vector<Index>& dims) {
   return corrected == dims;
 }
 
-std::string describe_extents(const OpDescriptor& op, const std::vector<Index>& dims, const std::vector<double>& params) {
+std::string describe_extents(const OpDescriptor& op, const std::vector<Index>& dims,
+                             const std::vector<double>& params) {
   std::string text;
-  const auto add = [&](std::string_view name, auto value) { text += fmt::format("{}{}={}", text.empty() ? "" : " ", name, value); };
+  const auto add = [&](std::string_view name, auto value) {
+    text += fmt::format("{}{}={}", text.empty() ? "" : " ", name, value);
+  };
   for (std::size_t d = 0; d < dims.size(); ++d) add(op.dims[d].name, dims[d]);
   const auto shortest = [](double x) {  // a float32 prints with its own shortest digits
     const auto narrow = static_cast<float>(x);
@@ -146,8 +149,9 @@ std::string describe_extents(const OpDescriptor& op, const std::vector<Index>& d
 
 std::string describe(const OpDescriptor& op, const Case& c) {
   std::string text = describe_extents(op, c.dims, c.params);
-  text += fmt::format("{} {}, {}, {}, seed {}", text.empty() ? "" : ",", c.values.empty() ? name(c.strategy) : "explicit values",
-                      name(c.layout), name(c.placement), c.seed);
+  text +=
+      fmt::format("{} {}, {}, {}, seed {}", text.empty() ? "" : ",",
+                  c.values.empty() ? name(c.strategy) : "explicit values", name(c.layout), name(c.placement), c.seed);
   if (c.region >= 0) text += fmt::format(", {}", op.shapes[static_cast<std::size_t>(c.region)].name);
   if (c.order != 0) text += fmt::format(", thread order {}", c.order);
   if (!c.prelude.empty()) {
@@ -163,8 +167,7 @@ nlohmann::json to_json(const OpDescriptor& op, const Case& c) {
                       {"layout", name(c.layout)},
                       {"placement", name(c.placement)},
                       {"seed", std::to_string(c.seed)}};
-  for (std::size_t p = 0; p < c.params.size(); ++p)
-    json["params"][std::string(op.params[p].name)] = c.params[p];
+  for (std::size_t p = 0; p < c.params.size(); ++p) json["params"][std::string(op.params[p].name)] = c.params[p];
   if (c.order != 0) json["order"] = std::to_string(c.order);
   if (!c.prelude.empty()) json["prelude"] = dims_json(op, c.prelude);
   for (std::size_t t = 0; t < c.values.size(); ++t) {

@@ -15,20 +15,21 @@ namespace assay::falsify {
 
 /// Generator of input values. Simplest first: shrinking prefers the front of the list.
 enum class Strategy {
-  one_hot,        ///< one 1 in each row or column, the rest 0: a product selects single elements
-  distinct_index, ///< element i holds i+1 (below 2^24), the other inputs are one-hot: decodes what was read
-  exact_integers, ///< odd integers of 12 bits times -1, 0, 1: every sum is exact in every order
-  gaussian,       ///< N(0, 1), independent signs: the statistical tier is valid for these only
-  same_sign,      ///< uniform in (0, 1): no cancellation, sums grow
-  cancellation,   ///< neighbours along every row cancel except for their last bits
-  graded,         ///< rows and columns scaled by powers of two between 2^-20 and 2^20
-  dominant,       ///< one element of each row is 2^12 times the others: first, last or at a tile edge
-  subnormal,      ///< values that are subnormal or have subnormal products (below 2^-126)
-  huge,           ///< values whose sums approach or exceed the largest float
-  signed_zeros,   ///< half the elements are +0 or -0
-  directed,       ///< the operation's own: where its formula is most sensitive (falsify/properties/<op>.cpp)
-  nonfinite,      ///< Gaussian and zeros of both signs, with single NaN, +Inf or -Inf planted
-  runs,           ///< along each row, a stretch of 1 to 256 elements is negligible, or is all that counts; in joint shapes
+  one_hot,         ///< one 1 in each row or column, the rest 0: a product selects single elements
+  distinct_index,  ///< element i holds i+1 (below 2^24), the other inputs are one-hot: decodes what was read
+  exact_integers,  ///< odd integers of 12 bits times -1, 0, 1: every sum is exact in every order
+  gaussian,        ///< N(0, 1), independent signs: the statistical tier is valid for these only
+  same_sign,       ///< uniform in (0, 1): no cancellation, sums grow
+  cancellation,    ///< neighbours along every row cancel except for their last bits
+  graded,          ///< rows and columns scaled by powers of two between 2^-20 and 2^20
+  dominant,        ///< one element of each row is 2^12 times the others: first, last or at a tile edge
+  subnormal,       ///< values that are subnormal or have subnormal products (below 2^-126)
+  huge,            ///< values whose sums approach or exceed the largest float
+  signed_zeros,    ///< half the elements are +0 or -0
+  directed,        ///< the operation's own: where its formula is most sensitive (falsify/properties/<op>.cpp)
+  nonfinite,       ///< Gaussian and zeros of both signs, with single NaN, +Inf or -Inf planted
+  /// along each row, a stretch of 1 to 256 elements is negligible, or is all that counts; in joint shapes
+  runs,
 };
 inline constexpr int kStrategies = 14;
 std::string_view name(Strategy strategy);
@@ -41,7 +42,8 @@ enum class Layout {
   mixed,    ///< padded and offset, and inner strides above 1 where the contract allows them
   pitched,  ///< padded, every row starts at a multiple of 64 bytes from the first, as with cudaMallocPitch
   own,      ///< each tensor draws one of the layouts above independently
-  far_rows, ///< the last row lies more than 2^31 or 2^32 elements behind the first; only pages around rows are accessible
+  /// the last row lies more than 2^31 or 2^32 elements behind the first; only pages around rows are accessible
+  far_rows,
 };
 inline constexpr int kLayouts = 7;
 inline constexpr int kNearLayouts = 6;  ///< all but far_rows, which has rounds of its own (draw.cpp)
@@ -49,9 +51,9 @@ std::string_view name(Layout layout);
 
 /// Surroundings of each tensor; on Vulkan always sentinels.
 enum class Placement {
-  sentinels,  ///< unique finite values on both sides, compared afterwards
-  page_end,   ///< an inaccessible page right behind the last element
-  page_start, ///< an inaccessible page right before the first element
+  sentinels,   ///< unique finite values on both sides, compared afterwards
+  page_end,    ///< an inaccessible page right behind the last element
+  page_start,  ///< an inaccessible page right before the first element
 };
 inline constexpr int kPlacements = 3;
 std::string_view name(Placement placement);

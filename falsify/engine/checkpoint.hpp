@@ -13,6 +13,7 @@ nlohmann::json to_json(const OpDescriptor& op, const Checkpoint& checkpoint);
 
 /// Parses a campaign's checkpoint, whose obligations must be those of `options`. Throws InputError, naming `where`, if
 /// the document is no such checkpoint.
-Checkpoint checkpoint_from_json(const OpDescriptor& op, const CampaignOptions& options, const nlohmann::json& json, const std::string& where);
+Checkpoint checkpoint_from_json(const OpDescriptor& op, const CampaignOptions& options, const nlohmann::json& json,
+                                const std::string& where);
 
 }  // namespace assay::falsify

@@ -21,8 +21,9 @@ Class class_of(double x) {
   return Class::finite;
 }
 
-constexpr std::string_view kKindNames[] = {"value",      "class", "bits", "sign",  "shape",    "not written", "out of bounds",
-                                           "late write", "crash", "hang", "error", "contract", "rounding"};
+constexpr std::string_view kKindNames[] = {"value",       "class",         "bits",       "sign",  "shape",
+                                           "not written", "out of bounds", "late write", "crash", "hang",
+                                           "error",       "contract",      "rounding"};
 static_assert(std::size(kKindNames) == static_cast<std::size_t>(Finding::Kind::rounding) + 1);
 
 Finding element(Finding::Kind kind, std::string_view tensor, const Shape& shape, std::size_t at, double got,
@@ -102,7 +103,8 @@ std::string_view name(Finding::Kind kind) { return kKindNames[static_cast<std::s
 
 Finding::Kind kind_from(std::string_view name, const std::string& where) {
   const auto at = std::ranges::find(kKindNames, name);
-  if (at == std::end(kKindNames)) throw InputError(where, fmt::format("has '{}', which is no kind of finding", name), "write it anew");
+  if (at == std::end(kKindNames))
+    throw InputError(where, fmt::format("has '{}', which is no kind of finding", name), "write it anew");
   return static_cast<Finding::Kind>(at - std::begin(kKindNames));
 }
 
@@ -123,13 +125,18 @@ namespace {
 
 /// The tier is a constant in the loop over elements.
 template <Tier tier>
-Outcome compare_in(std::string_view tensor, const Shape& shape, std::span<const float> got, std::span<const Bounded> want, DType dtype,
-                   std::span<const std::size_t> places) {
+Outcome compare_in(std::string_view tensor, const Shape& shape, std::span<const float> got,
+                   std::span<const Bounded> want, DType dtype, std::span<const std::size_t> places) {
   Outcome outcome;
   const std::size_t size = static_cast<std::size_t>(shape.size()), expected_size = places.empty() ? want.size() : size;
   if (got.size() != expected_size)
-    return Outcome::falsify({Finding::Kind::shape, fmt::format("{} has {} elements where {} are expected", tensor, got.size(), expected_size),
-                             std::string(tensor), {}, 0, 0, 0});
+    return Outcome::falsify({Finding::Kind::shape,
+                             fmt::format("{} has {} elements where {} are expected", tensor, got.size(), expected_size),
+                             std::string(tensor),
+                             {},
+                             0,
+                             0,
+                             0});
   const bool exactly = tier == Tier::exact || tier == Tier::bits;
   const auto expected = [&](const Bounded& b) { return exactly ? as_stored(dtype, b.value) : b.value; };
   for (std::size_t n = 0; n < want.size(); ++n) {
@@ -148,13 +155,16 @@ Outcome compare_in(std::string_view tensor, const Shape& shape, std::span<const 
       const auto got_bits = std::bit_cast<std::uint32_t>(got[i]);
       const auto want_bits = std::bit_cast<std::uint32_t>(static_cast<float>(w));
       const bool same = std::isnan(w) ? std::isnan(got[i]) : got_bits == want_bits;
-      if (!same) fail(Finding::Kind::bits, fmt::format("got {} ({:#010x}), want {} ({:#010x}) exactly", g, got_bits, w, want_bits));
+      if (!same)
+        fail(Finding::Kind::bits,
+             fmt::format("got {} ({:#010x}), want {} ({:#010x}) exactly", g, got_bits, w, want_bits));
       continue;
     }
     if (limit.any_class && class_of(g) != Class::finite) continue;
     if (class_of(g) != class_of(w)) {
-      fail(Finding::Kind::other_class, limit.any_class && class_of(w) != Class::finite ? fmt::format("got {}, want an infinity or NaN", g)
-                                                                    : fmt::format("got {}, want {}: not of the same class", g, w));
+      fail(Finding::Kind::other_class, limit.any_class && class_of(w) != Class::finite
+                                           ? fmt::format("got {}, want an infinity or NaN", g)
+                                           : fmt::format("got {}, want {}: not of the same class", g, w));
       continue;
     }
     if (class_of(w) != Class::finite) continue;
@@ -164,9 +174,10 @@ Outcome compare_in(std::string_view tensor, const Shape& shape, std::span<const 
     }
     const double difference = std::fabs(g - w);
     if (!(difference <= limit.bound)) {
-      fail(Finding::Kind::value, limit.bound > 0 ? fmt::format("got {}, want {}: off by {:.6g}, {:.4g} times the bound {:.6g}", g, w,
-                                                  difference, difference / limit.bound, limit.bound)
-                                    : fmt::format("got {}, want {} exactly", g, w));
+      fail(Finding::Kind::value, limit.bound > 0
+                                     ? fmt::format("got {}, want {}: off by {:.6g}, {:.4g} times the bound {:.6g}", g,
+                                                   w, difference, difference / limit.bound, limit.bound)
+                                     : fmt::format("got {}, want {} exactly", g, w));
       outcome.worst = std::max(outcome.worst, limit.bound > 0 ? difference / limit.bound : INFINITY);
     } else if (limit.bound > 0) {
       outcome.worst = std::max(outcome.worst, difference / limit.bound);
@@ -185,8 +196,8 @@ Outcome compare_in(std::string_view tensor, const Shape& shape, std::span<const 
 
 }  // namespace
 
-Outcome compare(Tier tier, std::string_view tensor, const Shape& shape, std::span<const float> got, std::span<const Bounded> want,
-                DType dtype, std::span<const std::size_t> places) {
+Outcome compare(Tier tier, std::string_view tensor, const Shape& shape, std::span<const float> got,
+                std::span<const Bounded> want, DType dtype, std::span<const std::size_t> places) {
   const auto in = [tier] {
     if (tier == Tier::exact) return compare_in<Tier::exact>;
     if (tier == Tier::bits) return compare_in<Tier::bits>;
@@ -195,7 +206,8 @@ Outcome compare(Tier tier, std::string_view tensor, const Shape& shape, std::spa
   return in()(tensor, shape, got, want, dtype, places);
 }
 
-Outcome compare_payloads(std::string_view tensor, const Shape& shape, std::span<const float> got, std::span<const float> want) {
+Outcome compare_payloads(std::string_view tensor, const Shape& shape, std::span<const float> got,
+                         std::span<const float> want) {
   const auto differ = [&](std::size_t i) {
     return std::isnan(want[i]) && std::bit_cast<std::uint32_t>(got[i]) != std::bit_cast<std::uint32_t>(want[i]);
   };
@@ -203,8 +215,8 @@ Outcome compare_payloads(std::string_view tensor, const Shape& shape, std::span<
   while (i < want.size() && !differ(i)) ++i;
   if (i == want.size()) return {};
   Finding finding = element(Finding::Kind::bits, tensor, shape, i, got[i], want[i], 0,
-                            fmt::format("got {:#010x}, want the NaN {:#010x} of the input exactly", std::bit_cast<std::uint32_t>(got[i]),
-                                        std::bit_cast<std::uint32_t>(want[i])));
+                            fmt::format("got {:#010x}, want the NaN {:#010x} of the input exactly",
+                                        std::bit_cast<std::uint32_t>(got[i]), std::bit_cast<std::uint32_t>(want[i])));
   finding.errors = error_map(tensor, shape, false, [&](std::size_t at) { return differ(at) ? INFINITY : 0; });
   return Outcome::falsify(std::move(finding));
 }
@@ -254,9 +266,8 @@ Outcome compare_within(std::string_view tensor, const Shape& shape, std::span<co
                                           want[i], difference, bound[i]));
   }
   if (outcome.finding)
-    outcome.finding->errors = error_map(tensor, shape, true, [&](std::size_t i) {
-      return over(apart(got[i], want[i]), bound[i]);
-    });
+    outcome.finding->errors =
+        error_map(tensor, shape, true, [&](std::size_t i) { return over(apart(got[i], want[i]), bound[i]); });
   return outcome;
 }
 

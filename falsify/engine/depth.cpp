@@ -12,7 +12,8 @@ namespace {
 
 /// True for the engine's own checks, which compare with an oracle or evaluate certificates.
 bool judges_by_oracle(std::string_view by) {
-  constexpr std::string_view kThese[] = {"frame", "differential", "exact", "statistical", "nonfinite", "determinism", "postconditions", "large"};
+  constexpr std::string_view kThese[] = {"frame",     "differential", "exact",          "statistical",
+                                         "nonfinite", "determinism",  "postconditions", "large"};
   return std::ranges::find(kThese, by) != std::end(kThese);
 }
 
@@ -36,8 +37,8 @@ void Coverage::add(const OpDescriptor& op, const Case& c) {
     if (t.role != Role::in) elements += static_cast<double>(t.shape(c.dims).size());
 }
 
-Floor::Floor(const OpDescriptor& op, std::span<const Obligation* const> obligations, std::uint64_t seed, const DrawnFor& drawn_for,
-             const Kernel* kernel)
+Floor::Floor(const OpDescriptor& op, std::span<const Obligation* const> obligations, std::uint64_t seed,
+             const DrawnFor& drawn_for, const Kernel* kernel)
     : op_(op), obligations_(obligations.begin(), obligations.end()), whole_(obligations.size()) {
   for (std::size_t o = 0; o < obligations.size(); ++o)
     for (int number = 0; number < kDefaultCases; number += draw_spec(obligations[o]->info->by).every) {
@@ -57,7 +58,8 @@ double Floor::depth(std::span<const Coverage> covered, const std::vector<bool>& 
   return all > 0 ? there / all : 1;
 }
 
-Floor::Shortage Floor::shortage_of(int region, std::span<const Coverage> covered, const std::vector<bool>& counts) const {
+Floor::Shortage Floor::shortage_of(int region, std::span<const Coverage> covered,
+                                   const std::vector<bool>& counts) const {
   Shortage lack;
   bool oracle_had = false;
   const auto holds = [region](const Coverage& c) { return (c.regions >> region & 1) != 0; };
@@ -71,7 +73,8 @@ Floor::Shortage Floor::shortage_of(int region, std::span<const Coverage> covered
   return lack;
 }
 
-bool Floor::adds(std::size_t o, const Case& c, std::span<const Coverage> covered, const std::vector<bool>& counts) const {
+bool Floor::adds(std::size_t o, const Case& c, std::span<const Coverage> covered,
+                 const std::vector<bool>& counts) const {
   if (!counts[o]) return false;
   Coverage with = covered[o];
   with.add(op_, c);
@@ -95,7 +98,8 @@ std::string Floor::lacks(std::span<const Coverage> covered, const std::vector<bo
     const Shortage lack = shortage_of(region, covered, counts);
     const std::string_view shapes = op_.shapes[static_cast<std::size_t>(region)].name;
     if (lack.few())
-      return fmt::format("{} of {} obligations had a case of the shapes '{}'", lack.had, std::min(lack.drawn, 2), shapes);
+      return fmt::format("{} of {} obligations had a case of the shapes '{}'", lack.had, std::min(lack.drawn, 2),
+                         shapes);
     if (lack.oracle) return fmt::format("no obligation with an oracle had a case of the shapes '{}'", shapes);
   }
   if (const double reached = depth(covered, counts); reached < kMinDepth)

@@ -35,14 +35,15 @@ struct Coverage {
 class Floor {
  public:
   /// With a kernel, requires nothing that its limits exclude: the cases are the admitted ones (admit.hpp).
-  Floor(const OpDescriptor& op, std::span<const Obligation* const> obligations, std::uint64_t seed, const DrawnFor& drawn_for = {},
-        const Kernel* kernel = nullptr);
+  Floor(const OpDescriptor& op, std::span<const Obligation* const> obligations, std::uint64_t seed,
+        const DrawnFor& drawn_for = {}, const Kernel* kernel = nullptr);
 
   /// Returns the missing coverage in a few words; empty if none is missing. `counts` excludes obligations that are not
   /// applicable.
   std::string lacks(std::span<const Coverage> covered, const std::vector<bool>& counts) const;
   /// True if the case covers something that is missing.
-  bool adds(std::size_t obligation, const Case& c, std::span<const Coverage> covered, const std::vector<bool>& counts) const;
+  bool adds(std::size_t obligation, const Case& c, std::span<const Coverage> covered,
+            const std::vector<bool>& counts) const;
   /// Returns the minimum number of cases that cover every strategy and placement of an obligation.
   int least_cases(std::size_t obligation) const;
   /// Returns the covered elements as a fraction of the default campaign's.

@@ -19,7 +19,8 @@ constexpr Index kLarge[] = {63, 64, 65, 100, 127, 128, 129, 130};
 constexpr Index kHuge[] = {kMinLarge, 516, 577, 640, 769, 1000, 1021, 1024, 1025};
 constexpr Index kLong[] = {191, 255, 256, 257, 300, 509, 512, 513, 1021, 1024, 1025};
 
-/// Each problem of a batch costs a tile or more per head. Above kMaxBatch problems, all other dims are at most kSmallDim.
+/// Each problem of a batch costs a tile or more per head. Above kMaxBatch problems, all other dims are at most
+/// kSmallDim.
 constexpr Index kMaxBatch = 300, kSmallDim = 2;
 
 template <std::size_t N>
@@ -31,8 +32,11 @@ Index draw_dim(const DimInfo& info, Random& random) {
   if (info.max - info.min == 1) return random.between(info.min, info.max);  // a choice
   if (!info.typical.empty() && random.chance(0.05)) return info.typical[random.below(info.typical.size())];
   const double p = random.uniform();
-  const Index drawn = p < 0.03 ? 0 : p < 0.33 ? pick(kSmall, random) : p < 0.70 ? pick(kMedium, random)
-                    : p < 0.95 ? pick(kLarge, random) : pick(kLong, random);
+  const Index drawn = p < 0.03   ? 0
+                      : p < 0.33 ? pick(kSmall, random)
+                      : p < 0.70 ? pick(kMedium, random)
+                      : p < 0.95 ? pick(kLarge, random)
+                                 : pick(kLong, random);
   // For a dim of blocks, draw as many blocks as a dim of single elements would have groups of 16.
   const Index scaled = info.multiple > 1 ? (drawn + 15) / 16 * info.multiple : drawn;
   return std::clamp(scaled, info.min, info.max);
@@ -58,10 +62,12 @@ double special_value(const ParamInfo& info, Random& random) {
 double draw_param(const ParamInfo& info, Random& random) {
   if (!info.choices.empty()) return info.choices[random.below(info.choices.size())];
   const double p = random.uniform();
-  if (p < 0.4) return info.usual.size() < 2 || random.chance(0.5) ? info.typical : info.usual[random.below(info.usual.size())];
+  if (p < 0.4)
+    return info.usual.size() < 2 || random.chance(0.5) ? info.typical : info.usual[random.below(info.usual.size())];
   if (p < 0.7) return special_value(info, random);
   // Draw a factor as a power of two in a few draws.
-  if (!info.integer && info.min <= -4 && info.max >= 4 && random.chance(0.25)) return std::ldexp(random.either_sign(1), static_cast<int>(random.between(-4, 2)));
+  if (!info.integer && info.min <= -4 && info.max >= 4 && random.chance(0.25))
+    return std::ldexp(random.either_sign(1), static_cast<int>(random.between(-4, 2)));
   // For a range of several orders of magnitude, draw the logarithm uniformly.
   const bool by_magnitude = info.min > 0 && info.max / info.min >= 100;
   // For a decay just below 1, draw the distance from 1 by magnitude.
@@ -89,8 +95,8 @@ std::vector<Index> draw_large_dims(const OpDescriptor& op, const DrawSpec& spec,
   }
   std::vector<Index> dims;
   for (std::size_t d = 0; d < op.dims.size(); ++d) {
-    const Index demanded = random.chance(0.5) ? spec.largest - random.between(0, 1)
-                                              : random.between(spec.largest / 2, spec.largest);
+    const Index demanded =
+        random.chance(0.5) ? spec.largest - random.between(0, 1) : random.between(spec.largest / 2, spec.largest);
     const Index drawn = spec.largest > 0 ? demanded : large[d] ? pick(kHuge, random) : 1;
     dims.push_back(std::clamp(drawn, op.dims[d].min, op.dims[d].max));
   }
@@ -121,7 +127,8 @@ std::vector<Index> draw_dims(const OpDescriptor& op, const DrawSpec& spec, Rando
   const double limit = static_cast<double>(spec.volume) * (random.chance(0.02) ? 8 : 1) / (batch ? 8 : 1);
   const std::size_t kept = random.chance(0.5) && !dims.empty() ? random.below(dims.size()) : dims.size();
   // A few independent problems are enough to show a dependence.
-  if (batch && kept != *batch) dims[*batch] = std::clamp(std::min(dims[*batch], pick(kSmall, random)), op.dims[*batch].min, op.dims[*batch].max);
+  if (batch && kept != *batch)
+    dims[*batch] = std::clamp(std::min(dims[*batch], pick(kSmall, random)), op.dims[*batch].min, op.dims[*batch].max);
   while (volume(dims) > limit) {
     std::size_t largest = dims.size();
     for (std::size_t d = 0; d < dims.size(); ++d) {
@@ -191,7 +198,8 @@ void stretch_one_dim(const OpDescriptor& op, const DrawSpec& spec, Case& c) {
     for (const Index most : {!batch ? Index{5} : of_batch && has_heads(op) ? kSmallDim : Index{3}, Index{1}}) {
       std::vector<Index> dims;
       for (std::size_t d = 0; d < op.dims.size(); ++d)
-        dims.push_back(d == chosen ? std::clamp(extent, op.dims[d].min, op.dims[d].max / 2) : few_of(op.dims[d], most, random));
+        dims.push_back(d == chosen ? std::clamp(extent, op.dims[d].min, op.dims[d].max / 2)
+                                   : few_of(op.dims[d], most, random));
       make_valid(op, dims);
       const double seconds = bounded ? case_cost(op, dims, true, spec.oracle_use) : 0;
       if (seconds < least) least = seconds, c.dims = std::move(dims);
@@ -213,15 +221,18 @@ Index beside_edge(Index drawn, Index least, Index most, Random& random) {
 /// Draws an extent up to `most`, uniform in its octave.
 Index any_extent(Index least, Index most, Random& random) {
   const double octaves = std::log2(static_cast<double>(most) / static_cast<double>(least));
-  return beside_edge(static_cast<Index>(static_cast<double>(least) * std::exp2(octaves * random.uniform())), least, most, random);
+  return beside_edge(static_cast<Index>(static_cast<double>(least) * std::exp2(octaves * random.uniform())), least,
+                     most, random);
 }
 
 /// Limits of a filled case: its seconds; the seconds of a whole oracle, since a plain kernel may take a fifth of a
 /// microsecond per term; the smallest fraction of the seconds that a case is drawn for; octaves of the product of its
 /// large dims, and of the largest dim.
-constexpr double kMaxFilled = 0.15, kMaxFilledInBlocks = 0.1, kMaxTermsFilled = 0.25, kMinFilled = 0.4, kOctavesFilled = 40, kLongestFilled = 18;
-/// Three of five are slender: one dim is long, the others have up to so many of its octaves, and they cost a part of that. One in sixteen
-/// has few lines, together more than 2^20 elements, of more than 2^16 each: counters of tiles wrap there.
+constexpr double kMaxFilled = 0.15, kMaxFilledInBlocks = 0.1, kMaxTermsFilled = 0.25, kMinFilled = 0.4,
+                 kOctavesFilled = 40, kLongestFilled = 18;
+/// Three of five are slender: one dim is long, the others have up to so many of its octaves, and they cost a part of
+/// that. One in sixteen has few lines, together more than 2^20 elements, of more than 2^16 each: counters of tiles wrap
+/// there.
 constexpr double kSlender = 0.6, kSlenderCost = 0.3, kSlenderOctaves = 0.45, kLines = 1.0 / 16;
 constexpr Index kLongLine = 1 << 16, kManyElements = 1 << 20;
 
@@ -231,11 +242,13 @@ constexpr Index kLongLine = 1 << 16, kManyElements = 1 << 20;
 std::vector<std::size_t> dims_in_turn_order(const OpDescriptor& op, const OversizedDim& turn, Random& random) {
   const auto alone = [&](std::size_t d) {
     const auto counts = [&](const DimInfo& other) { return other.multiple_of == static_cast<int>(d); };
-    return has_heads(op) && (op.dims[d].independent || op.dims[d].multiple_of >= 0 || std::ranges::any_of(op.dims, counts));
+    return has_heads(op) &&
+           (op.dims[d].independent || op.dims[d].multiple_of >= 0 || std::ranges::any_of(op.dims, counts));
   };
   std::vector<std::size_t> order, rest;
   const bool with_all = random.chance(0.25);
-  for (std::size_t d = 0; d < op.dims.size(); ++d) (op.dims[d].max > 16 && (with_all || !alone(d)) ? order : rest).push_back(d);
+  for (std::size_t d = 0; d < op.dims.size(); ++d)
+    (op.dims[d].max > 16 && (with_all || !alone(d)) ? order : rest).push_back(d);
   for (std::size_t place = 1; place < rest.size(); ++place) std::swap(rest[place], rest[random.below(place + 1)]);
   if (const std::size_t n = order.size(); n > 1) {
     const std::uint64_t pair = (turn.round + turn.obligation) % (n * (n - 1));
@@ -247,16 +260,21 @@ std::vector<std::size_t> dims_in_turn_order(const OpDescriptor& op, const Oversi
   return order;
 }
 
-/// Few long lines: the first dim in order is the line, of any residue beyond kLongLine, and of the second there are as many as it takes
-/// for kManyElements, and up to eight more. False: the dims do not allow that, or a case does not afford it.
-bool fill_with_lines(const OpDescriptor& op, const DrawSpec& spec, const std::vector<std::size_t>& order, Random& random, Case& c) {
-  if (order.size() < 2 || op.dims[order[0]].max < 2 * kLongLine || op.dims[order[1]].max <= 2 * kManyElements / kLongLine) return false;
+/// Few long lines: the first dim in order is the line, of any residue beyond kLongLine, and of the second there are as
+/// many as it takes for kManyElements, and up to eight more. False: the dims do not allow that, or a case does not
+/// afford it.
+bool fill_with_lines(const OpDescriptor& op, const DrawSpec& spec, const std::vector<std::size_t>& order,
+                     Random& random, Case& c) {
+  if (order.size() < 2 || op.dims[order[0]].max < 2 * kLongLine ||
+      op.dims[order[1]].max <= 2 * kManyElements / kLongLine)
+    return false;
   std::vector<Index> dims(op.dims.size());
   for (std::size_t d = 0; d < dims.size(); ++d) dims[d] = few_of(op.dims[d], 1, random);
   dims[order[0]] = kLongLine + random.between(1, 1024);
   dims[order[1]] = std::max<Index>(kManyElements / dims[order[0]] + 1 + random.between(0, 8), op.dims[order[1]].min);
   make_valid(op, dims);
-  if (case_cost(op, dims, spec.in_blocks, spec.oracle_use) > 2 * (spec.in_blocks ? kMaxFilledInBlocks : kMaxFilled)) return false;
+  if (case_cost(op, dims, spec.in_blocks, spec.oracle_use) > 2 * (spec.in_blocks ? kMaxFilledInBlocks : kMaxFilled))
+    return false;
   c.dims = std::move(dims);
   return true;
 }
@@ -280,21 +298,27 @@ void fill(const OpDescriptor& op, const DrawSpec& spec, Case& c) {
     few[d] = small[d] = few_of(info, 3, random);
     if (!info.typical.empty() && random.chance(0.5)) few[d] = info.typical[random.below(info.typical.size())];
     const double least = place == 0 ? 0.5 : place == 1 ? 0.2 : 0.05;
-    if (place < large && info.max > 16) octaves[d] = (least + (1 - least) * random.uniform()) * (slender && place > 0 ? kSlenderOctaves : 1);
+    if (place < large && info.max > 16)
+      octaves[d] = (least + (1 - least) * random.uniform()) * (slender && place > 0 ? kSlenderOctaves : 1);
   }
   for (std::size_t d = 0; d < n; ++d)
-    if (op.dims[d].multiple_of >= 0) few[d] = small[d] = small[static_cast<std::size_t>(op.dims[d].multiple_of)] * random.between(1, 4);
-  const double most = (spec.in_blocks ? kMaxFilledInBlocks : kMaxFilled) * (slender ? kSlenderCost : 1) * std::pow(kMinFilled, random.uniform());
+    if (op.dims[d].multiple_of >= 0)
+      few[d] = small[d] = small[static_cast<std::size_t>(op.dims[d].multiple_of)] * random.between(1, 4);
+  const double most = (spec.in_blocks ? kMaxFilledInBlocks : kMaxFilled) * (slender ? kSlenderCost : 1) *
+                      std::pow(kMinFilled, random.uniform());
   const auto scaled = [&](double scale) {
     std::vector<Index> dims = few;
     for (std::size_t d = 0; d < n; ++d)
-      if (octaves[d] > 0) dims[d] = std::clamp(static_cast<Index>(std::exp2(std::min(octaves[d] * scale, kLongestFilled))), std::max<Index>(op.dims[d].min, 1), op.dims[d].max);
+      if (octaves[d] > 0)
+        dims[d] = std::clamp(static_cast<Index>(std::exp2(std::min(octaves[d] * scale, kLongestFilled))),
+                             std::max<Index>(op.dims[d].min, 1), op.dims[d].max);
     make_valid(op, dims);
     return dims;
   };
   const auto affordable = [&](double scale, double part) {
     const std::vector<Index> dims = scaled(scale);
-    return case_cost(op, dims, spec.in_blocks, spec.oracle_use) <= part * most && oracle_cost(op, dims) <= part * kMaxTermsFilled;
+    return case_cost(op, dims, spec.in_blocks, spec.oracle_use) <= part * most &&
+           oracle_cost(op, dims) <= part * kMaxTermsFilled;
   };
   constexpr double kMinScale = 0.2;
   if (!affordable(kMinScale, 0.5)) few = small;  // a vocabulary uses the whole budget
@@ -302,7 +326,8 @@ void fill(const OpDescriptor& op, const DrawSpec& spec, Case& c) {
   while (scale > kMinScale && !affordable(scale, 1)) scale *= 0.95;
   c.dims = scaled(scale);
   for (std::size_t d = 0; d < n; ++d)
-    if (octaves[d] > 0 && c.dims[d] > 64) c.dims[d] = beside_edge(c.dims[d], std::max<Index>(op.dims[d].min, 1), op.dims[d].max, random);
+    if (octaves[d] > 0 && c.dims[d] > 64)
+      c.dims[d] = beside_edge(c.dims[d], std::max<Index>(op.dims[d].min, 1), op.dims[d].max, random);
   make_valid(op, c.dims);
   if (spec.directed && random.chance(1.0 / 3)) c.strategy = Strategy::runs;
 }
@@ -311,7 +336,8 @@ constexpr double kMaxBlocks = 16384;
 /// Limits in seconds on a case with one extent of any size: usual; in half of the cases if integers are positions along
 /// a dim; and, for a check with a sampled oracle, in one turn out of kSeldomEvery, which is one case in 64, or in 384
 /// for kernels in blocks, whose usual cases cost more too.
-constexpr double kUsual = 0.006, kOften = 0.012, kSeldom = 0.1, kUsualInBlocks = 0.02, kOftenInBlocks = 0.03, kSeldomInBlocks = 1.2;
+constexpr double kUsual = 0.006, kOften = 0.012, kSeldom = 0.1, kUsualInBlocks = 0.02, kOftenInBlocks = 0.03,
+                 kSeldomInBlocks = 1.2;
 constexpr std::uint64_t kSeldomEvery = 4, kSeldomEveryInBlocks = 24;
 /// Extents beyond 15 bits, 16 bits, and 512, 1024 and 4096 blocks of 256 threads. Half of the drawn extents exceed the
 /// limit by less than kBeyond, where counters break; the others by up to three times the limit, so that a sum without
@@ -325,11 +351,13 @@ bool is_counted(const OpDescriptor& op, std::size_t dim) {
 
 /// True if the dim determines the number of integers.
 bool has_integers_along(const OpDescriptor& op, std::size_t dim) {
-  return std::ranges::any_of(op.tensors, [&](const TensorInfo& tensor) { return tensor.least && shape_depends_on(op, tensor, dim); });
+  return std::ranges::any_of(
+      op.tensors, [&](const TensorInfo& tensor) { return tensor.least && shape_depends_on(op, tensor, dim); });
 }
 
 bool decides_by_tail(const DrawSpec& spec) {
-  return std::ranges::any_of(spec.strategies, [](Strategy s) { return s == Strategy::dominant || s == Strategy::nonfinite; });
+  return std::ranges::any_of(spec.strategies,
+                             [](Strategy s) { return s == Strategy::dominant || s == Strategy::nonfinite; });
 }
 
 /// Sets one dim, each in turn, to any extent up to its maximum, and keeps all others small, or at 1 if the cost
@@ -343,11 +371,16 @@ void draw_any_extent(const OpDescriptor& op, const DrawSpec& spec, Case& c) {
     if (op.dims[d].max > 128) long_dims.push_back(d);
   if (long_dims.empty()) return;
   Random random(derive(c.seed, "extent"));
-  const bool seldom = spec.oracle_use != OracleUse::whole && (turn.round + turn.obligation) % (spec.in_blocks ? kSeldomEveryInBlocks : kSeldomEvery) == 0;
+  const bool seldom = spec.oracle_use != OracleUse::whole &&
+                      (turn.round + turn.obligation) % (spec.in_blocks ? kSeldomEveryInBlocks : kSeldomEvery) == 0;
   const bool often = std::ranges::any_of(long_dims, [&](std::size_t dim) { return is_counted(op, dim); }) &&
                      Random(derive(c.seed, "counted")).chance(0.5);
-  const double most_seconds = spec.in_blocks ? (seldom ? kSeldomInBlocks : often ? kOftenInBlocks : kUsualInBlocks)
-                                             : (seldom ? kSeldom : often ? kOften : kUsual);
+  const double most_seconds = spec.in_blocks ? (seldom  ? kSeldomInBlocks
+                                                : often ? kOftenInBlocks
+                                                        : kUsualInBlocks)
+                                             : (seldom  ? kSeldom
+                                                : often ? kOften
+                                                        : kUsual);
   // Several integers are needed to detect mixed-up ones.
   const auto affordable = [&](std::size_t dim, Index extent, Index few, Index integers) {
     for (std::size_t d = 0; d < c.dims.size(); ++d)
@@ -356,12 +389,16 @@ void draw_any_extent(const OpDescriptor& op, const DrawSpec& spec, Case& c) {
     const bool few_blocks = seldom || !spec.in_blocks || blocks_of(op, c.dims) <= kMaxBlocks;
     return few_blocks && case_cost(op, c.dims, spec.in_blocks, spec.oracle_use) <= most_seconds;
   };
-  const auto most_of = [&](std::size_t dim) { return spec.oracle_use != OracleUse::whole ? op.dims[dim].max : op.dims[dim].max / 2; };
+  const auto most_of = [&](std::size_t dim) {
+    return spec.oracle_use != OracleUse::whole ? op.dims[dim].max : op.dims[dim].max / 2;
+  };
   std::vector<std::pair<std::size_t, Index>> beyond, counted;  // dims, and limits that they can exceed
   for (const std::size_t dim : long_dims)
     for (const Index limit : kLimits) {
       const bool counts = is_counted(op, dim);
-      if ((!seldom && !(often && counts)) || most_of(dim) <= limit || !affordable(dim, std::min(limit + kBeyond, most_of(dim)), 1, 1)) continue;
+      if ((!seldom && !(often && counts)) || most_of(dim) <= limit ||
+          !affordable(dim, std::min(limit + kBeyond, most_of(dim)), 1, 1))
+        continue;
       (counts ? counted : beyond).emplace_back(dim, limit);
     }
   if (beyond.empty() || (!counted.empty() && random.chance(0.5))) beyond = std::move(counted);
@@ -379,8 +416,8 @@ void draw_any_extent(const OpDescriptor& op, const DrawSpec& spec, Case& c) {
     most = std::min(random.chance(0.5) ? least + random.between(0, kBeyond - 2) : 4 * limit, most);
   }
   // Where the last places of a long dim decide (inputs.cpp), tails of such dims are looked for, too.
-  if (constexpr Index kLong = 2 * kLongTail; beyond.empty() && most > kLong && decides_by_tail(spec) && random.chance(0.5) &&
-      affordable(chosen, kLong, 1, 1))
+  if (constexpr Index kLong = 2 * kLongTail;
+      beyond.empty() && most > kLong && decides_by_tail(spec) && random.chance(0.5) && affordable(chosen, kLong, 1, 1))
     least = kLong;
   const DimInfo& info = op.dims[chosen];
   for (Index extent = any_extent(least, most, random);; extent = any_extent(least, most, random)) {
@@ -474,8 +511,14 @@ void simplify_values(const OpDescriptor& op, const Case& c, std::vector<Case>& o
 void make_joint(const OpDescriptor& op, const DrawSpec& spec, const OversizedDim& turn, Case& c) {
   Random random(derive(c.seed, "joint"));
   const std::size_t regions = op.shapes.size();
-  const bool sampled = spec.oracle_use != OracleUse::whole, any = sampled && Random(derive(c.seed, "sampled")).chance(kSampledShare);
-  const double most = sampled ? kMaxOfSampled : has_heads(op) || spec.in_blocks ? kMaxOfWhole : kUsualJoint, usual = any ? most : has_heads(op) ? kUsualHeads : kUsualJoint;
+  const bool sampled = spec.oracle_use != OracleUse::whole,
+             any = sampled && Random(derive(c.seed, "sampled")).chance(kSampledShare);
+  const double most = sampled                           ? kMaxOfSampled
+                      : has_heads(op) || spec.in_blocks ? kMaxOfWhole
+                                                        : kUsualJoint,
+               usual = any             ? most
+                       : has_heads(op) ? kUsualHeads
+                                       : kUsualJoint;
   for (std::size_t next = 0; next < regions; ++next) {
     const std::size_t region = (turn.round + turn.obligation + next) % regions;
     const std::size_t shapes = shapes_in(op, op.shapes[region]), first = random.below(shapes);
@@ -540,7 +583,8 @@ std::vector<Case> simpler(const OpDescriptor& op, const DrawSpec& spec, const Ca
       });
   for (std::size_t p = 0; p < c.params.size(); ++p) {
     with([&](Case& n) { n.params[p] = op.params[p].typical; });
-    if (op.params[p].integer && op.params[p].min <= 0) with([&](Case& n) { n.params[p] = std::max(0.0, op.params[p].min); });
+    if (op.params[p].integer && op.params[p].min <= 0)
+      with([&](Case& n) { n.params[p] = std::max(0.0, op.params[p].min); });
   }
   with([](Case& n) { n.layout = Layout::tight; });
   with([](Case& n) { n.placement = Placement::sentinels; });
@@ -594,12 +638,14 @@ namespace {
 ///   `statistical` and `nonfinite`;
 ///   24 rounds, one has far rows.
 /// Each obligation uses other rounds for these; modulo 4 they never coincide.
-void choose_special_case(const OpDescriptor& op, const ObligationInfo& obligation, std::uint64_t seed, std::uint64_t number, DrawSpec& spec) {
+void choose_special_case(const OpDescriptor& op, const ObligationInfo& obligation, std::uint64_t seed,
+                         std::uint64_t number, DrawSpec& spec) {
   const std::uint64_t own = derive(seed, obligation.id), strategies = spec.strategies.size();
   const auto same = [&](const ObligationInfo& o) { return o.id == obligation.id; };
   const auto which = static_cast<std::uint64_t>(std::ranges::find_if(op.obligations, same) - op.obligations.begin());
   spec.turn = number + own % strategies;
-  const std::uint64_t round = number / static_cast<std::uint64_t>(spec.every);  // counts only rounds in which the obligation is tried
+  // counts only rounds in which the obligation is tried
+  const std::uint64_t round = number / static_cast<std::uint64_t>(spec.every);
   const auto turn_of = [&](std::uint64_t every, std::uint64_t at) {
     return (round + 5 * which) % every == at ? std::optional(OversizedDim{round / every, which}) : std::nullopt;
   };
@@ -615,7 +661,8 @@ void choose_special_case(const OpDescriptor& op, const ObligationInfo& obligatio
   // one.
   if (spec.far) spec.turn = derive(own ^ number, "far") % strategies;
   if (spec.far && spec.far_strategy)
-    spec.turn = static_cast<std::uint64_t>(std::ranges::find(spec.strategies, *spec.far_strategy) - spec.strategies.begin());
+    spec.turn =
+        static_cast<std::uint64_t>(std::ranges::find(spec.strategies, *spec.far_strategy) - spec.strategies.begin());
   if (spec.joint || spec.extent || spec.filled) spec.turn = derive(own ^ number, "joint") % strategies;
 }
 

@@ -24,8 +24,9 @@ struct OversizedDim {
 
 /// Settings of the draw besides the obligation.
 struct DrawnFor {
-  Index largest = 0;       ///< as in CampaignOptions
-  bool in_blocks = false;  ///< the kernel runs as a grid of blocks (BackendTraits::blocks): cases cost more, and joint shapes come more often
+  Index largest = 0;  ///< as in CampaignOptions
+  /// the kernel runs as a grid of blocks (BackendTraits::blocks): cases cost more, and joint shapes come more often
+  bool in_blocks = false;
   std::vector<Index> dims{};  ///< as in CampaignOptions: an extent, or kDrawnSmall; empty: all drawn
 };
 
@@ -36,27 +37,29 @@ struct Turn {
 
 /// Kind of cases that an obligation requests: by default, those of an operation's own check.
 struct DrawSpec {
-  std::vector<Strategy> strategies{Strategy::exact_integers, Strategy::gaussian, Strategy::graded};  ///< in order of preference for shrinking
-  Index volume = 1 << 18;            ///< largest product of the dims in most cases
-  bool directed = false;             ///< also the operation's own inputs, if it makes any
-  bool long_reductions = false;      ///< favour one dim of several hundred (statistical tier)
-  bool large = false;                ///< dims of the outputs, or any two: 513 to 1025; others as far as `volume` allows
-  bool any_two = false;              ///< of large cases: any two dims, not only those of the outputs
-  std::uint64_t far_every = 12;      ///< rounds from one far dim to the next
+  /// in order of preference for shrinking
+  std::vector<Strategy> strategies{Strategy::exact_integers, Strategy::gaussian, Strategy::graded};
+  Index volume = 1 << 18;        ///< largest product of the dims in most cases
+  bool directed = false;         ///< also the operation's own inputs, if it makes any
+  bool long_reductions = false;  ///< favour one dim of several hundred (statistical tier)
+  bool large = false;            ///< dims of the outputs, or any two: 513 to 1025; others as far as `volume` allows
+  bool any_two = false;          ///< of large cases: any two dims, not only those of the outputs
+  std::uint64_t far_every = 12;  ///< rounds from one far dim to the next
   std::optional<Strategy> far_strategy{};  ///< of cases with a far dim; else any
-  bool often_shapes_of_heads = false;      ///< shapes of operations with heads come in every eighth round, as where kernels run in blocks
-  std::optional<Turn> fills{};             ///< when several dims are as large as a case affords
-  Index largest = 0;                 ///< of large cases, if not 0: every dim is between half of this and this
-  int every = 1;                     ///< one case in this number of rounds of a campaign
-  std::optional<std::uint64_t> turn{};  ///< number of the strategy, modulo their count; empty: drawn
-  std::optional<OversizedDim> far{};         ///< one dim is beyond 1024
-  std::optional<OversizedDim> joint{};       ///< the dims are a shape of the contract
-  std::optional<OversizedDim> extent{};      ///< one dim has any extent up to its maximum
-  std::optional<OversizedDim> filled{};      ///< several dims are as large as a case affords
-  bool in_blocks = false;               ///< as in DrawnFor
-  std::vector<Index> dims{};            ///< as in DrawnFor
-  OracleUse oracle_use = OracleUse::whole;       ///< how the check compares large shapes with the oracle
-  bool far_rows = false;             ///< Layout::far_rows
+  /// shapes of operations with heads come in every eighth round, as where kernels run in blocks
+  bool often_shapes_of_heads = false;
+  std::optional<Turn> fills{};              ///< when several dims are as large as a case affords
+  Index largest = 0;                        ///< of large cases, if not 0: every dim is between half of this and this
+  int every = 1;                            ///< one case in this number of rounds of a campaign
+  std::optional<std::uint64_t> turn{};      ///< number of the strategy, modulo their count; empty: drawn
+  std::optional<OversizedDim> far{};        ///< one dim is beyond 1024
+  std::optional<OversizedDim> joint{};      ///< the dims are a shape of the contract
+  std::optional<OversizedDim> extent{};     ///< one dim has any extent up to its maximum
+  std::optional<OversizedDim> filled{};     ///< several dims are as large as a case affords
+  bool in_blocks = false;                   ///< as in DrawnFor
+  std::vector<Index> dims{};                ///< as in DrawnFor
+  OracleUse oracle_use = OracleUse::whole;  ///< how the check compares large shapes with the oracle
+  bool far_rows = false;                    ///< Layout::far_rows
 };
 
 /// Registers the draw of a check by its `by` name. Defined next to the check's function.

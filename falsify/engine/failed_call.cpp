@@ -18,7 +18,9 @@ constexpr std::size_t kMaxTold = 3;
 /// Returns the bits with a fixed NaN: the payload of a computed NaN is unspecified.
 std::uint32_t plain_bits(float x) { return std::isnan(x) ? 0x7fc00000U : std::bit_cast<std::uint32_t>(x); }
 
-bool same(const std::vector<float>& a, const std::vector<float>& b) { return std::ranges::equal(a, b, {}, plain_bits, plain_bits); }
+bool same(const std::vector<float>& a, const std::vector<float>& b) {
+  return std::ranges::equal(a, b, {}, plain_bits, plain_bits);
+}
 
 bool same(const Problem& a, const Problem& b) {
   return a.dims == b.dims && a.params == b.params &&
@@ -32,7 +34,10 @@ int power_between(const std::vector<float>& values, const std::vector<float>& ot
   const float there = other[static_cast<std::size_t>(one - values.begin())];
   if (there == 0 || !std::isfinite(there)) return 0;
   const int power = std::ilogb(there) - std::ilogb(*one);
-  return std::ranges::equal(values, other, {}, [power](float x) { return plain_bits(std::ldexp(x, power)); }, plain_bits) ? power : 0;
+  return std::ranges::equal(
+             values, other, {}, [power](float x) { return plain_bits(std::ldexp(x, power)); }, plain_bits)
+             ? power
+             : 0;
 }
 
 bool is_reordering(std::vector<float> a, std::vector<float> b) {
@@ -87,7 +92,8 @@ std::vector<Integers> integers_of(const Problem& problem) {
     const TensorInfo& info = problem.op->tensors[t];
     if (info.role != Role::in || info.dtype != DType::i32) continue;
     const std::vector<float>& values = problem.values[t];
-    const auto first = values.begin(), last = first + static_cast<std::ptrdiff_t>(std::min(values.size(), Integers::kMost));
+    const auto first = values.begin(),
+               last = first + static_cast<std::ptrdiff_t>(std::min(values.size(), Integers::kMost));
     list.push_back({.tensor = std::string(info.name), .count = values.size(), .values = {first, last}});
   }
   return list;
@@ -103,7 +109,8 @@ bool poisoned(const Kernel& kernel, int output) {
 
 /// True if comparing that call with the oracle gives the same finding.
 bool matches_oracle_finding(const Finding& finding, const Outcome& compared) {
-  return compared.finding && compared.finding->tensor == finding.tensor && compared.finding->index == finding.index && compared.finding->kind == finding.kind;
+  return compared.finding && compared.finding->tensor == finding.tensor && compared.finding->index == finding.index &&
+         compared.finding->kind == finding.kind;
 }
 
 }  // namespace
@@ -111,7 +118,8 @@ bool matches_oracle_finding(const Finding& finding, const Outcome& compared) {
 std::size_t Trial::find_failed(Finding& finding, bool& alone) const {
   const std::size_t last = calls_.size() - 1;
   const std::size_t output = output_named(op_, finding.tensor);
-  alone = last == 0 || finding.tensor.empty() || !calls_[last].run;  // memory, crashes: the last call, during which the failure occurred
+  // memory, crashes: the last call, during which the failure occurred
+  alone = last == 0 || finding.tensor.empty() || !calls_[last].run;
   if (alone || output == outputs_of(op_).size()) return last;
   const auto holds = [&](const MadeCall& made) {
     return within(finding.index, made.problem.shape(outputs_of(op_)[output]));
@@ -151,7 +159,8 @@ bool Trial::not_written(MadeCall made, const Finding& finding) {
   if (!poisoned(kernel_, tensor)) return false;
   const std::size_t at = position_of(shape, finding.index);
   const auto held = [&](Poison poison, float now) {
-    return std::bit_cast<std::uint32_t>(stage(made.problem, poison).read(tensor)[at]) == std::bit_cast<std::uint32_t>(now);
+    return std::bit_cast<std::uint32_t>(stage(made.problem, poison).read(tensor)[at]) ==
+           std::bit_cast<std::uint32_t>(now);
   };
   if (!held(made.poison, made.run->outputs[output][at])) return false;
   // With 8-bit elements a result may equal the poison by chance: confirm with the other poison.
@@ -162,8 +171,7 @@ bool Trial::not_written(MadeCall made, const Finding& finding) {
     return held(other, again.outputs[output][at]);
   } catch (const Interrupted&) {
   } catch (const Unavailable&) {
-  } catch (const DeadlineReached&) {
-  }
+  } catch (const DeadlineReached&) {}
   return false;
 }
 
@@ -183,8 +191,14 @@ void Trial::explain(Finding& finding) {
   const MadeCall& made = calls_[failed];
   finding.integers = integers_of(made.problem);
   if (of == 1 && same(made.problem, problem())) return;
-  if (of == 1 && made.run) alone = matches_oracle_finding(finding, against_oracle(tier(made.problem), made.problem, *made.run));
-  FailedCall& call = finding.call.emplace(FailedCall{.number = static_cast<int>(failed) + 1, .of = static_cast<int>(of), .call = case_, .relation = {}, .differs = false, .alone = alone});
+  if (of == 1 && made.run)
+    alone = matches_oracle_finding(finding, against_oracle(tier(made.problem), made.problem, *made.run));
+  FailedCall& call = finding.call.emplace(FailedCall{.number = static_cast<int>(failed) + 1,
+                                                     .of = static_cast<int>(of),
+                                                     .call = case_,
+                                                     .relation = {},
+                                                     .differs = false,
+                                                     .alone = alone});
   call.call.dims = made.problem.dims;
   call.call.params = made.problem.params;
   call.call.region = -1;
@@ -197,7 +211,7 @@ void Trial::explain(Finding& finding) {
     ++count;
     const std::string differs = difference(op_, calls_[i].problem, made.problem);
     call.differs = call.differs || !differs.empty();
-    const std::string says = !differs.empty()                   ? differs
+    const std::string says = !differs.empty()                  ? differs
                              : calls_[i].poison != made.poison ? "the same over other contents of the outputs"
                                                                : "the same";
     const auto same = std::ranges::find(told, says, &decltype(told)::value_type::first);
@@ -206,8 +220,9 @@ void Trial::explain(Finding& finding) {
   }
   for (const auto& [says, calls] : told) {
     const bool several = calls.size() > 1, differs = !says.starts_with("the same");
-    call.relation += fmt::format("{}{} {} {} {}", call.relation.empty() ? "" : "; ", several ? "calls" : "call", fmt::join(calls, " and "),
-                                 several ? (differs ? "have" : "are") : (differs ? "has" : "is"), says);
+    call.relation +=
+        fmt::format("{}{} {} {} {}", call.relation.empty() ? "" : "; ", several ? "calls" : "call",
+                    fmt::join(calls, " and "), several ? (differs ? "have" : "are") : (differs ? "has" : "is"), says);
   }
 }
 

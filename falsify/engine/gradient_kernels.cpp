@@ -21,10 +21,13 @@ struct Argument {
 std::vector<float> floats(const std::vector<double>& v) { return {v.begin(), v.end()}; }
 
 /// Returns the tensor that a composition calls by this name: an input or an output of the operation, or d<output>.
-Argument argument(const GradientPoint& at, const Values<double>& kept, const Values<double>& upstream, std::string_view name) {
-  const auto find = [&](const std::vector<int>& tensors, const Values<double>& values, std::string_view prefix) -> std::optional<Argument> {
+Argument argument(const GradientPoint& at, const Values<double>& kept, const Values<double>& upstream,
+                  std::string_view name) {
+  const auto find = [&](const std::vector<int>& tensors, const Values<double>& values,
+                        std::string_view prefix) -> std::optional<Argument> {
     for (std::size_t i = 0; i < tensors.size(); ++i)
-      if (fmt::format("{}{}", prefix, at.info(tensors[i]).name) == name) return Argument{at.shape(tensors[i]), floats(values[i])};
+      if (fmt::format("{}{}", prefix, at.info(tensors[i]).name) == name)
+        return Argument{at.shape(tensors[i]), floats(values[i])};
     return std::nullopt;
   };
   if (auto input = find(at.inputs, at.x, "")) return *input;
@@ -57,7 +60,8 @@ Problem compose(const GradientPoint& at, const contract::Composition& compositio
     dims.shape(inputs[i], value.shape);
     problem.values[t] = std::move(value.values);
   }
-  for (const auto& [d, extent] : contract::free_dims(op, *at.c.op, at.c.dims, static_cast<std::size_t>(at.c.input))) dims.dim(op.dims[d].name, extent);
+  for (const auto& [d, extent] : contract::free_dims(op, *at.c.op, at.c.dims, static_cast<std::size_t>(at.c.input)))
+    dims.dim(op.dims[d].name, extent);
   problem.dims = dims.dims();
   return problem;
 }

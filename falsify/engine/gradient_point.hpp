@@ -30,7 +30,8 @@ Values<T> exactly(const Values<double>& tensors) {
 inline std::vector<int> differentiable(const OpDescriptor& op) {
   std::vector<int> found;
   for (int t : inputs_of(op))
-    if (const TensorInfo& info = op.tensors[static_cast<std::size_t>(t)]; is_floating(info.dtype) && info.no_gradient.empty())
+    if (const TensorInfo& info = op.tensors[static_cast<std::size_t>(t)];
+        is_floating(info.dtype) && info.no_gradient.empty())
       found.push_back(t);
   return found;
 }
@@ -107,7 +108,8 @@ struct GradientPoint {
     for (std::size_t i = 0; i < saved.size(); ++i) views.emplace_back(forward_results[i].data(), shape(saved[i]));
     for (std::size_t i = 0; i < outputs.size(); ++i) views.emplace_back(upstream[i].data(), shape(outputs[i]));
     for (int t : differentiable(*c.op)) views.emplace_back(t == c.input ? gradient.data() : nullptr, shape(t));
-    for (std::size_t i = saved.size(); i < kept.size(); ++i) views.emplace_back(forward_results[i].data(), shape(kept[i]));
+    for (std::size_t i = saved.size(); i < kept.size(); ++i)
+      views.emplace_back(forward_results[i].data(), shape(kept[i]));
     reference(views, c.params);
     return gradient;
   }

@@ -54,11 +54,10 @@ double complex_derivative(const std::complex<double>& x) { return x.imag() / kSt
 class References {
  public:
   References(const GradientPoint& at, const Oracle& oracle, const BackwardOracle& backward)
-      : at_(at),
-        oracle_(oracle),
-        backward_(backward),
+      : at_(at), oracle_(oracle), backward_(backward),
         gradient_(at.gradient<double>(oracle.exact, backward.exact, at.x, at.w)),
-        bounded_(at.gradient<Bounded>(oracle.bounded, backward.bounded, exactly<Bounded>(at.x), exactly<Bounded>(at.w))) {}
+        bounded_(
+            at.gradient<Bounded>(oracle.bounded, backward.bounded, exactly<Bounded>(at.x), exactly<Bounded>(at.w))) {}
 
   /// Compares every element of the gradient with its column of the Jacobian.
   void check_columns(LinkResult& dual, LinkResult& complex_step) const {

@@ -96,8 +96,8 @@ void fill_graded(Matrix& v, const Extents& e, Random& random) {
   for (int& x : row) x = static_cast<int>(random.between(-10, 10));
   for (int& x : column) x = static_cast<int>(random.between(-10, 10));
   for_each(e, [&](Index i, Index j, std::size_t at) {
-    v[at] = static_cast<float>(std::ldexp(
-        random.gaussian(), row[static_cast<std::size_t>(i)] + column[static_cast<std::size_t>(j)]));
+    v[at] = static_cast<float>(
+        std::ldexp(random.gaussian(), row[static_cast<std::size_t>(i)] + column[static_cast<std::size_t>(j)]));
   });
 }
 
@@ -119,7 +119,8 @@ void fill_runs(Matrix& v, const Extents& e, Random& random) {
     const Runs runs(e.columns, random);
     const float dominated = random.chance(0.5) ? 0.0F : 0x1p-20F;
     for (Index j = 0; j < e.columns; ++j)
-      v[static_cast<std::size_t>(i * e.columns + j)] = static_cast<float>(random.gaussian()) * (runs.counts(j) ? 1 : dominated);
+      v[static_cast<std::size_t>(i * e.columns + j)] =
+          static_cast<float>(random.gaussian()) * (runs.counts(j) ? 1 : dominated);
   }
 }
 
@@ -147,18 +148,21 @@ std::vector<float> make_values(const Shape& shape, Strategy strategy, bool wide,
   const Extents e = extents_of(shape);
   switch (strategy) {
     case Strategy::one_hot:
-      if (wide) for (float& x : v) x = odd_integer(exact_bits, random);
+      if (wide)
+        for (float& x : v) x = odd_integer(exact_bits, random);
       else fill_one_hot(v, e, random);
       break;
     case Strategy::distinct_index: {
       const std::size_t period = (std::size_t{1} << std::min(24, exact_bits * 2)) - 1;
       const std::size_t limit = exact_bits >= 12 ? period : (std::size_t{1} << exact_bits) - 1;
-      if (wide) for (std::size_t at = 0; at < v.size(); ++at) v[at] = static_cast<float>(at % limit + 1);
+      if (wide)
+        for (std::size_t at = 0; at < v.size(); ++at) v[at] = static_cast<float>(at % limit + 1);
       else fill_selection(v, e, random);
       break;
     }
     case Strategy::exact_integers:
-      if (wide) for (float& x : v) x = odd_integer(exact_bits, random);
+      if (wide)
+        for (float& x : v) x = odd_integer(exact_bits, random);
       else fill_selectors(v, e, longest, random);
       break;
     case Strategy::directed:  // the operation's hook fills the values
@@ -175,8 +179,20 @@ std::vector<float> make_values(const Shape& shape, Strategy strategy, bool wide,
     case Strategy::graded: fill_graded(v, e, random); break;
     case Strategy::dominant: fill_dominant(v, e, random); break;
     // Of one tensor, the values or their squares are subnormal or overflow.
-    case Strategy::subnormal: fill_scaled(v, !wide ? static_cast<int>(random.between(-16, 4)) : random.chance(0.75) ? -130 : static_cast<int>(random.between(-76, -50)), random); break;
-    case Strategy::huge: fill_scaled(v, !wide ? static_cast<int>(random.between(-12, 3)) : random.chance(0.75) ? 124 : static_cast<int>(random.between(48, 66)), random); break;
+    case Strategy::subnormal:
+      fill_scaled(v,
+                  !wide                 ? static_cast<int>(random.between(-16, 4))
+                  : random.chance(0.75) ? -130
+                                        : static_cast<int>(random.between(-76, -50)),
+                  random);
+      break;
+    case Strategy::huge:
+      fill_scaled(v,
+                  !wide                 ? static_cast<int>(random.between(-12, 3))
+                  : random.chance(0.75) ? 124
+                                        : static_cast<int>(random.between(48, 66)),
+                  random);
+      break;
     case Strategy::signed_zeros:
       for (float& x : v) {
         const double g = random.gaussian();
@@ -205,21 +221,26 @@ namespace {
 /// them; counted up for `distinct_index`. Of ten tensors, one holds a single number, one the ends alone, one a part of
 /// the range, one tile ends, and one numbers that agree in their low 8 or 16 bits. Tensors with a range of more than 16
 /// bits mostly use the last kind.
-std::vector<float> make_integers(const Problem& problem, std::size_t tensor, Strategy strategy, Random own, Random& random) {
+std::vector<float> make_integers(const Problem& problem, std::size_t tensor, Strategy strategy, Random own,
+                                 Random& random) {
   const TensorInfo& info = problem.op->tensors[tensor];
   std::vector<float> v(static_cast<std::size_t>(problem.shape(static_cast<int>(tensor)).size()));
-  const Index least = info.least ? info.least(problem.dims) : 0, most = std::max(least, info.most ? info.most(problem.dims) : 255);
+  const Index least = info.least ? info.least(problem.dims) : 0,
+              most = std::max(least, info.most ? info.most(problem.dims) : 255);
   enum class Kind { one, ends, part, tiles, alike, any };
   const auto drawn_kind = static_cast<Kind>(std::min<std::uint64_t>(own.below(10), 5));
   const bool wide = most - least > 1 << 16;
-  const Kind kind = strategy == Strategy::distinct_index ? Kind::any : wide && own.chance(0.6) ? Kind::alike : drawn_kind;
+  const Kind kind = strategy == Strategy::distinct_index ? Kind::any
+                    : wide && own.chance(0.6)            ? Kind::alike
+                                                         : drawn_kind;
   const bool end = own.chance(0.5);
   const Index first = own.between(least, most), last = kind == Kind::one ? first : own.between(first, most);
   const auto either_end = [&](Random& r) { return r.chance(0.5) ? least : most; };
   const Index alone = end ? either_end(own) : first, limits[] = {1 << 15, 1 << 16, most};
   const Index period = Index{1} << (wide && own.chance(0.9) ? 16 : 8), periods = (most - least) / period;
   const auto any = [&](std::size_t i) -> Index {
-    if (strategy == Strategy::distinct_index) return least + static_cast<Index>(i) % std::max<Index>(1, most - least + 1);
+    if (strategy == Strategy::distinct_index)
+      return least + static_cast<Index>(i) % std::max<Index>(1, most - least + 1);
     const Index drawn = random.chance(0.1) ? either_end(random) : random.between(least, most);
     if (most < limits[0] || !own.chance(0.6)) return drawn;
     const Index limit = limits[own.below(3)];
@@ -268,8 +289,8 @@ void for_each_in_tail(std::vector<float>& values, const Shape& shape, int axis, 
     for (Index at = end - tail; at < end; ++at) f(values[static_cast<std::size_t>(at)]);
 }
 
-/// Has the last 1 to 16 places of the longest dim decide, where it is long: a tail of a vector or a tile that a kernel leaves out, or takes
-/// twice, shows beside tens of thousands of other terms by nothing less.
+/// Has the last 1 to 16 places of the longest dim decide, where it is long: a tail of a vector or a tile that a kernel
+/// leaves out, or takes twice, shows beside tens of thousands of other terms by nothing less.
 void decide_by_tail(Problem& problem, Strategy strategy, const std::vector<std::size_t>& reals, Random random) {
   const auto longest = static_cast<std::size_t>(std::ranges::max_element(problem.dims) - problem.dims.begin());
   if (problem.dims.empty() || problem.dims[longest] < kLongTail || random.chance(0.125)) return;
@@ -289,7 +310,8 @@ void decide_by_tail(Problem& problem, Strategy strategy, const std::vector<std::
     std::vector<float>& values = problem.values[t];
     if (strategy == Strategy::dominant) {
       for (float& x : values) x = static_cast<float>(random.gaussian());
-      for_each_in_tail(values, shape, axis, places, [&](float& x) { x = (negative ? -4096.0F : 4096.0F) * (1 + std::fabs(x)); });
+      for_each_in_tail(values, shape, axis, places,
+                       [&](float& x) { x = (negative ? -4096.0F : 4096.0F) * (1 + std::fabs(x)); });
     } else {
       Index left = random.between(1, 3);  // of those in the tail, from the first row on
       for_each_in_tail(values, shape, axis, places, [&](float& x) {
@@ -307,7 +329,9 @@ void make_signalling(std::vector<float>& values) {
 
 }  // namespace
 
-bool keeps_payloads(const OpDescriptor& op) { return std::ranges::find(op.pins, "nan_payload", &PinInfo::name) != op.pins.end(); }
+bool keeps_payloads(const OpDescriptor& op) {
+  return std::ranges::find(op.pins, "nan_payload", &PinInfo::name) != op.pins.end();
+}
 
 Problem make_problem(const OpDescriptor& op, const Case& c, const Arithmetic& arithmetic, DType storage) {
   Problem problem{&op, c.dims, c.params, {}, storage};
@@ -320,8 +344,9 @@ Problem make_problem(const OpDescriptor& op, const Case& c, const Arithmetic& ar
   Random random(derive(c.seed, "values"));
   const std::size_t wide = reals.empty() ? 0 : reals[random.below(reals.size())];
   const Index longest = c.dims.empty() ? 1 : *std::ranges::max_element(c.dims);
-  const int stored_bits = storage == DType::f16 ? significand_bits(Format::f16)
-                          : storage == DType::bf16 ? significand_bits(Format::bf16) : 12;
+  const int stored_bits = storage == DType::f16    ? significand_bits(Format::f16)
+                          : storage == DType::bf16 ? significand_bits(Format::bf16)
+                                                   : 12;
   const int bits =
       std::min({12, significand_bits(arithmetic.inputs), significand_bits(arithmetic.accumulator), stored_bits});
   problem.values.resize(op.tensors.size());
@@ -329,7 +354,8 @@ Problem make_problem(const OpDescriptor& op, const Case& c, const Arithmetic& ar
     problem.values = c.values;
     return problem;
   }
-  problem.exact = is_exact(c, arithmetic) && std::ranges::find(op.obligations, "exact", &ObligationInfo::by) != op.obligations.end();
+  problem.exact = is_exact(c, arithmetic) &&
+                  std::ranges::find(op.obligations, "exact", &ObligationInfo::by) != op.obligations.end();
   for (std::size_t t : inputs)
     problem.values[t] = is_floating(op.tensors[t].dtype)
                             ? make_values(op.tensors[t].shape(c.dims), c.strategy, t == wide, bits, longest, random)
@@ -337,7 +363,8 @@ Problem make_problem(const OpDescriptor& op, const Case& c, const Arithmetic& ar
   // A factor of zeros hides no nonfinite value of the other: 0 times NaN or infinity is NaN.
   if (c.strategy == Strategy::nonfinite)
     for (std::size_t t : reals)
-      if (t != wide && Random(derive(c.seed + t, "all zeros")).chance(0.125)) std::ranges::fill(problem.values[t], 0.0F);
+      if (t != wide && Random(derive(c.seed + t, "all zeros")).chance(0.125))
+        std::ranges::fill(problem.values[t], 0.0F);
   if (c.strategy == Strategy::dominant || c.strategy == Strategy::nonfinite)
     decide_by_tail(problem, c.strategy, reals, Random(derive(c.seed, "tail")));
   if (keeps_payloads(op) && Random(derive(c.seed, "signalling")).chance(0.5))

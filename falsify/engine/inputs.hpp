@@ -19,7 +19,8 @@ struct Problem {
   std::vector<std::vector<float>> values;
   DType storage = DType::f32;  ///< of the tensors whose format the contract leaves open
   bool exact = false;          ///< drawn so that every order of evaluation gives the same bits
-  bool integers_kept = false;  ///< a kernel's limits chose its integers (restrict_integers, admit.hpp): evaluation orders may differ in bits
+  /// a kernel's limits chose its integers (restrict_integers, admit.hpp): evaluation orders may differ in bits
+  bool integers_kept = false;
 
   Shape shape(int tensor) const { return op->tensors[static_cast<std::size_t>(tensor)].shape(dims); }
   DType dtype(int tensor) const {
@@ -58,8 +59,7 @@ class Runs {
 
 /// True if at most one result is right: every sum is exact in any order.
 constexpr bool is_exact(Strategy strategy) {
-  return strategy == Strategy::one_hot || strategy == Strategy::distinct_index ||
-         strategy == Strategy::exact_integers;
+  return strategy == Strategy::one_hot || strategy == Strategy::distinct_index || strategy == Strategy::exact_integers;
 }
 /// The same for the case in the kernel's accumulator: sums of several integers use all of float32's digits, a single
 /// integer those of the inputs.

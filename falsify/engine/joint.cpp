@@ -67,7 +67,9 @@ std::vector<std::size_t> sampled_dims(const OpDescriptor& op, std::span<const In
 
 }  // namespace
 
-bool has_heads(const OpDescriptor& op) { return std::ranges::find(op.dims, Counts::heads, &DimInfo::counts) != op.dims.end(); }
+bool has_heads(const OpDescriptor& op) {
+  return std::ranges::find(op.dims, Counts::heads, &DimInfo::counts) != op.dims.end();
+}
 
 std::optional<std::size_t> batch_of(const OpDescriptor& op) {
   const auto at = std::ranges::find(op.dims, Counts::batch, &DimInfo::counts);
@@ -81,14 +83,15 @@ double oracle_cost(const OpDescriptor& op, std::span<const Index> dims) {
 double blocks_of(const OpDescriptor& op, std::span<const Index> dims) {
   double blocks = 1;
   for (const TensorInfo& tensor : op.tensors) {
-    if (tensor.role == Role::in || (tensor.role == Role::inout && has_heads(op))) continue;  // a call appends one row to a cache
+    // a call appends one row to a cache
+    if (tensor.role == Role::in || (tensor.role == Role::inout && has_heads(op))) continue;
     const Shape shape = tensor.shape(dims);
     const auto size = static_cast<double>(shape.size());
     // A kernel uses one block for each number that reduces an input's row, as for each row of an output.
     const bool of_rows = shape.rank() == 1 && std::ranges::any_of(op.tensors, [&](const TensorInfo& in) {
-      const Shape rows = in.shape(dims);
-      return in.role == Role::in && rows.rank() > 1 && rows[0] == shape[0];
-    });
+                           const Shape rows = in.shape(dims);
+                           return in.role == Role::in && rows.rank() > 1 && rows[0] == shape[0];
+                         });
     const Index width = shape.rank() > 1 ? std::max<Index>(shape[shape.rank() - 1], 1) : of_rows ? 1 : 256;
     blocks = std::max({blocks, size / static_cast<double>(std::min<Index>(width, 256))});
   }
@@ -123,7 +126,8 @@ std::optional<Places> sample_of(const OpDescriptor& op, std::span<const Index> d
   choose(0), choose(extent - 1);
   for (bool corner = true; places < count; corner = !corner) {
     const auto anywhere = static_cast<Index>(random.below(static_cast<std::uint64_t>(extent)));
-    choose(corner && extent > 16 ? std::max<Index>((anywhere + 15) / 16 * 16 - random.between(0, 1), 0) % extent : anywhere);
+    choose(corner && extent > 16 ? std::max<Index>((anywhere + 15) / 16 * 16 - random.between(0, 1), 0) % extent
+                                 : anywhere);
   }
   Places sample{dim, {}};
   sample.at.reserve(places);
@@ -132,7 +136,8 @@ std::optional<Places> sample_of(const OpDescriptor& op, std::span<const Index> d
   return sample;
 }
 
-std::vector<std::size_t> sampled_positions(const TensorInfo& tensor, std::span<const Index> dims, const Places& sample) {
+std::vector<std::size_t> sampled_positions(const TensorInfo& tensor, std::span<const Index> dims,
+                                           const Places& sample) {
   std::vector<Index> other(dims.begin(), dims.end());
   other[sample.dim] = dims[sample.dim] + 1;
   const Shape shape = tensor.shape(dims), longer = tensor.shape(other);
@@ -151,7 +156,9 @@ std::vector<std::size_t> sampled_positions(const TensorInfo& tensor, std::span<c
   return positions;
 }
 
-std::size_t shapes_in(const OpDescriptor& op, const ShapeRegion& region) { return region.extents.size() / op.dims.size(); }
+std::size_t shapes_in(const OpDescriptor& op, const ShapeRegion& region) {
+  return region.extents.size() / op.dims.size();
+}
 
 std::span<const Index> shape_at(const OpDescriptor& op, const ShapeRegion& region, std::size_t shape) {
   return region.extents.subspan(shape * op.dims.size(), op.dims.size());
@@ -177,15 +184,18 @@ std::vector<Index> dims_from_text(const OpDescriptor& op, std::string_view text,
     const std::string_view part = text.substr(begin, end - begin), name = part.substr(0, part.find('='));
     const auto d = static_cast<std::size_t>(std::ranges::find(names, name) - names.begin());
     if (d == names.size())
-      throw InputError(where, fmt::format("'{}' is not a dim of {}", name, op.name), fmt::format("use {}", fmt::join(names, ", ")));
+      throw InputError(where, fmt::format("'{}' is not a dim of {}", name, op.name),
+                       fmt::format("use {}", fmt::join(names, ", ")));
     const std::string_view digits = part.substr(std::min(name.size() + 1, part.size()));
     const DimInfo& info = op.dims[d];
     const auto fail = [&, part = part](std::string_view problem) {
-      throw InputError(where, fmt::format("'{}' {}", part, problem), fmt::format("use {}=N once, with N from {} to {}", name, info.min, info.max));
+      throw InputError(where, fmt::format("'{}' {}", part, problem),
+                       fmt::format("use {}=N once, with N from {} to {}", name, info.min, info.max));
     };
     Index extent = 0;
     const auto [last, error] = std::from_chars(digits.data(), digits.data() + digits.size(), extent);
-    if (error == std::errc::invalid_argument || last != digits.data() + digits.size()) fail(fmt::format("gives {} no whole number", name));
+    if (error == std::errc::invalid_argument || last != digits.data() + digits.size())
+      fail(fmt::format("gives {} no whole number", name));
     if (error != std::errc() || extent < info.min || extent > info.max) fail("is out of range");
     if (extents[d] != kDrawnSmall) fail(fmt::format("gives {} a second time", name));
     extents[d] = extent;
@@ -196,9 +206,12 @@ std::vector<Index> dims_from_text(const OpDescriptor& op, std::string_view text,
     if (extents[d] == kDrawnSmall) continue;
     const Index of = info.multiple_of < 0 ? info.multiple : extents[static_cast<std::size_t>(info.multiple_of)];
     if (of == kDrawnSmall || extents[d] % std::max<Index>(of, 1) != 0)
-      throw InputError(where, fmt::format("{} = {} is no multiple of {}", info.name, extents[d],
-                                          info.multiple_of < 0 ? std::to_string(of) : std::string(op.dims[static_cast<std::size_t>(info.multiple_of)].name)),
-                       info.multiple_of < 0 ? "use a multiple" : "give both, the one a multiple of the other");
+      throw InputError(
+          where,
+          fmt::format("{} = {} is no multiple of {}", info.name, extents[d],
+                      info.multiple_of < 0 ? std::to_string(of)
+                                           : std::string(op.dims[static_cast<std::size_t>(info.multiple_of)].name)),
+          info.multiple_of < 0 ? "use a multiple" : "give both, the one a multiple of the other");
   }
   return extents;
 }

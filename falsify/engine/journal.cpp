@@ -50,9 +50,12 @@ Journal::Journal(const std::filesystem::path& path, const json& campaign) : path
   std::error_code error;
   if (path.has_parent_path()) std::filesystem::create_directories(path.parent_path(), error);
   file_ = open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-  if (file_ < 0) fail(path.string(), fmt::format("cannot be opened: {}", std::strerror(errno)), "name a file that can be written to");
+  if (file_ < 0)
+    fail(path.string(), fmt::format("cannot be opened: {}", std::strerror(errno)),
+         "name a file that can be written to");
   struct stat info {};
-  if (fstat(file_, &info) != 0 || !S_ISREG(info.st_mode)) fail(path.string(), "is a pipe or a device", "name a file that can be written to");
+  if (fstat(file_, &info) != 0 || !S_ISREG(info.st_mode))
+    fail(path.string(), "is a pipe or a device", "name a file that can be written to");
   lock();
   const std::string text = read();
   const json head{{"schema", kJournalSchema}, {"campaign", campaign_}};
@@ -64,7 +67,8 @@ Journal::Journal(const std::filesystem::path& path, const json& campaign) : path
     take(json::parse(text.substr(begin, end - begin), nullptr, false), ++number);
   torn_ = begin < text.size();
   if (torn_ && ftruncate(file_, static_cast<off_t>(begin)) != 0)
-    fail(path.string(), fmt::format("cannot be shortened: {}", std::strerror(errno)), "name a file that can be written to");
+    fail(path.string(), fmt::format("cannot be shortened: {}", std::strerror(errno)),
+         "name a file that can be written to");
   if (!begun) write_line(head);
 }
 
@@ -89,7 +93,8 @@ void Journal::lock() {
 std::string Journal::read() {
   std::string text;
   char buffer[65536];
-  for (ssize_t n = 0; (n = pread(file_, buffer, sizeof buffer, static_cast<off_t>(text.size()))) > 0;) text.append(buffer, static_cast<std::size_t>(n));
+  for (ssize_t n = 0; (n = pread(file_, buffer, sizeof buffer, static_cast<off_t>(text.size()))) > 0;)
+    text.append(buffer, static_cast<std::size_t>(n));
   return text;
 }
 
@@ -99,7 +104,8 @@ void Journal::take(const json& line, int number) {
     if (!line.is_object() || line.value("schema", json()) != kJournalSchema || !line.contains("campaign"))
       fail(path_.string(), kNoJournal, kLeftAlone);
     if (line["campaign"] != campaign_)
-      fail(path_.string(), fmt::format("is the journal of another campaign ({})", difference(line["campaign"], campaign_)),
+      fail(path_.string(),
+           fmt::format("is the journal of another campaign ({})", difference(line["campaign"], campaign_)),
            "run the same program with the same options, or name another file");
     return;
   }
@@ -111,7 +117,8 @@ void Journal::take(const json& line, int number) {
     if (!entry.result.is_null()) fail(where, fmt::format("{} was finished before", kernel), kRunAgain);
     if (line.contains("result")) {
       entry.result = line["result"];
-      if (entry.result.at("kernel") != kernel) fail(where, fmt::format("the result is not that of {}", kernel), kRunAgain);
+      if (entry.result.at("kernel") != kernel)
+        fail(where, fmt::format("the result is not that of {}", kernel), kRunAgain);
     } else {
       json next = line.at("checkpoint");
       const bool first = entry.checkpoint.is_null();
@@ -165,6 +172,8 @@ void Journal::append(const std::string& kernel, const char* what, const json& do
 
 void Journal::add_result(const json& result) { append(result.at("kernel"), "result", result); }
 
-void Journal::add_checkpoint(const std::string& kernel, const json& checkpoint) { append(kernel, "checkpoint", checkpoint); }
+void Journal::add_checkpoint(const std::string& kernel, const json& checkpoint) {
+  append(kernel, "checkpoint", checkpoint);
+}
 
 }  // namespace assay::falsify

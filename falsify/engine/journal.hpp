@@ -27,7 +27,9 @@ class Journal {
   /// Returns the results of finished kernels.
   std::vector<nlohmann::json> results() const;
   /// True if a kernel is finished.
-  bool finished(const std::string& kernel) const { return entries_.contains(kernel) && !entries_.at(kernel).result.is_null(); }
+  bool finished(const std::string& kernel) const {
+    return entries_.contains(kernel) && !entries_.at(kernel).result.is_null();
+  }
   /// Returns the last checkpoint (checkpoint.hpp) of an unfinished kernel, with the ratios of all its checkpoints; null
   /// if none.
   nlohmann::json checkpoint(const std::string& kernel) const;

@@ -27,7 +27,8 @@ void write_to_standard_error(std::string_view text) {
 
 KernelOutput::KernelOutput() {
   int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) throw Unavailable("worker process", std::string("pipe failed: ") + std::strerror(errno));
+  if (pipe2(ends, O_CLOEXEC) != 0)
+    throw Unavailable("worker process", std::string("pipe failed: ") + std::strerror(errno));
   ours_ = ends[0], theirs_ = ends[1];
   fcntl(ours_, F_SETFL, O_NONBLOCK);
 }
@@ -61,7 +62,8 @@ void KernelOutput::forward_output() {
 void KernelOutput::print(std::string_view line) {
   if (printed_ > kMost) return;
   std::string text = "kernel: " + std::string(line) + "\n";
-  std::replace_if(text.begin(), text.end() - 1, [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; }, '?');
+  std::replace_if(
+      text.begin(), text.end() - 1, [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; }, '?');
   printed_ += text.size();
   if (printed_ > kMost) text = "kernel: (what it prints from here on is left out)\n";
   write_to_standard_error(text);

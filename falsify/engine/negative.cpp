@@ -68,7 +68,8 @@ std::vector<Index> small_dims(const OpDescriptor& op) {
   for (const DimInfo& dim : op.dims)
     dims.push_back(std::clamp<Index>((2 + std::ssize(dims)) * dim.multiple, dim.min, dim.max));
   for (std::size_t d = 0; d < dims.size(); ++d)  // twice the dim of which this one is a multiple
-    if (op.dims[d].multiple_of >= 0) dims[d] = std::min(op.dims[d].max, 2 * dims[static_cast<std::size_t>(op.dims[d].multiple_of)]);
+    if (op.dims[d].multiple_of >= 0)
+      dims[d] = std::min(op.dims[d].max, 2 * dims[static_cast<std::size_t>(op.dims[d].multiple_of)]);
   make_valid(op, dims);
   return dims;
 }
@@ -80,7 +81,8 @@ Sample valid_sample(const OpDescriptor& op, std::vector<Index> dims) {
   for (const ParamInfo& param : op.params) sample.call.params.push_back(param.typical);
   constexpr Index kSmall = Index{1} << 16;
   for (const TensorInfo& info : op.tensors)
-    if (const Index size = info.shape(sample.call.dims).size(); size <= kSmall) sample.room = std::max(sample.room, size);
+    if (const Index size = info.shape(sample.call.dims).size(); size <= kSmall)
+      sample.room = std::max(sample.room, size);
   for (std::size_t i = 0; i < op.tensors.size(); ++i) {
     const Shape shape = op.tensors[i].shape(sample.call.dims);
     sample.place(i, op.tensors[i], shape, row_major_strides(shape));
@@ -100,26 +102,13 @@ Sample broken_sample(const OpDescriptor& op, const Violation& violation) {
   Sample sample = valid_sample(op, dims);
   std::vector<Tensor>& tensors = sample.call.tensors;
   switch (violation.kind) {
-    case Violation::Kind::dim:
-      break;
-    case Violation::Kind::shape:
-      sample.place(changed, op.tensors[changed], value, row_major_strides(value));
-      break;
-    case Violation::Kind::strides:
-      sample.place(changed, op.tensors[changed], tensors[changed].shape, value);
-      break;
-    case Violation::Kind::alias:
-      tensors[changed].data = tensors[static_cast<std::size_t>(violation.other)].data;
-      break;
-    case Violation::Kind::null:
-      tensors[changed].data = nullptr;
-      break;
-    case Violation::Kind::param:
-      sample.call.params[changed] = violation.number;
-      break;
-    case Violation::Kind::value:
-      sample.memory[changed].front() = static_cast<std::uint32_t>(value[0]);
-      break;
+    case Violation::Kind::dim: break;
+    case Violation::Kind::shape: sample.place(changed, op.tensors[changed], value, row_major_strides(value)); break;
+    case Violation::Kind::strides: sample.place(changed, op.tensors[changed], tensors[changed].shape, value); break;
+    case Violation::Kind::alias: tensors[changed].data = tensors[static_cast<std::size_t>(violation.other)].data; break;
+    case Violation::Kind::null: tensors[changed].data = nullptr; break;
+    case Violation::Kind::param: sample.call.params[changed] = violation.number; break;
+    case Violation::Kind::value: sample.memory[changed].front() = static_cast<std::uint32_t>(value[0]); break;
   }
   return sample;
 }

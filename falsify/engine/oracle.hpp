@@ -19,12 +19,12 @@ using ReferenceFn = void (*)(std::span<const View<T>> tensors, std::span<const d
 struct AuditOracle;  // audit_oracle.hpp
 
 struct Oracle {
-  ReferenceFn<float> mirror = nullptr;                      ///< result of plain float32 code
-  ReferenceFn<double> exact = nullptr;                      ///< the oracle value
-  ReferenceFn<Bounded> bounded = nullptr;                   ///< the oracle value with its error bounds
-  ReferenceFn<Dual<double>> dual = nullptr;                 ///< directional derivatives
-  ReferenceFn<std::complex<double>> complex_step = nullptr; ///< derivatives by complex step
-  const AuditOracle* digits50 = nullptr;                    ///< audit of `exact`
+  ReferenceFn<float> mirror = nullptr;                       ///< result of plain float32 code
+  ReferenceFn<double> exact = nullptr;                       ///< the oracle value
+  ReferenceFn<Bounded> bounded = nullptr;                    ///< the oracle value with its error bounds
+  ReferenceFn<Dual<double>> dual = nullptr;                  ///< directional derivatives
+  ReferenceFn<std::complex<double>> complex_step = nullptr;  ///< derivatives by complex step
+  const AuditOracle* digits50 = nullptr;                     ///< audit of `exact`
 };
 
 /// Throws InputError if there is no such operation.

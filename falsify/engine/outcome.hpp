@@ -33,19 +33,19 @@ struct Integers {
 /// Description of a failure: one sentence, and the element if there is one.
 struct Finding {
   enum class Kind {
-    value,          ///< too far from what is right, or from another call's
-    other_class,    ///< finite, +inf, -inf and NaN are classes
+    value,        ///< too far from what is right, or from another call's
+    other_class,  ///< finite, +inf, -inf and NaN are classes
     bits,
-    sign,           ///< of a zero
+    sign,  ///< of a zero
     shape,
     not_written,
     out_of_bounds,
-    late_write,     ///< after the call had returned
+    late_write,  ///< after the call had returned
     crash,
     hang,
-    error,          ///< the call failed
+    error,  ///< the call failed
     contract,
-    rounding,       ///< not the one that the kernel declares
+    rounding,  ///< not the one that the kernel declares
   } kind = Kind::value;
   std::string message;  ///< one sentence with the figures
   std::string tensor;   ///< empty if no element is concerned
@@ -67,12 +67,12 @@ Finding::Kind kind_from(std::string_view name, const std::string& where);
 /// Result of checking one obligation on one case. A skip carries its reason and never counts as a pass.
 struct Outcome {
   enum class Kind { passed, falsified, refused, not_applicable } kind = Kind::passed;
-  std::string reason;               ///< of a refusal (the kernel's own words) or an inapplicable case
-  std::optional<Finding> finding;   ///< set if falsified
-  std::int64_t elements = 0;        ///< output elements compared
-  std::int64_t nonzero = 0;         ///< number of these with a nonzero expected value
-  std::int64_t zero_passes = 0;     ///< number of these with zero within their bound
-  double worst = 0;                 ///< largest |got - want| / bound seen (0 if bits were compared)
+  std::string reason;              ///< of a refusal (the kernel's own words) or an inapplicable case
+  std::optional<Finding> finding;  ///< set if falsified
+  std::int64_t elements = 0;       ///< output elements compared
+  std::int64_t nonzero = 0;        ///< number of these with a nonzero expected value
+  std::int64_t zero_passes = 0;    ///< number of these with zero within their bound
+  double worst = 0;                ///< largest |got - want| / bound seen (0 if bits were compared)
 
   /// Adds another comparison of the same check: counts are summed, the first finding is kept.
   Outcome& operator&=(const Outcome& other);

@@ -113,8 +113,8 @@ std::optional<nlohmann::json> collect(Job& job, const Sent& sent) {
   const bool well = WIFEXITED(status) && WEXITSTATUS(status) == 0;
   if (!well && job.task->died) return job.task->died(status);
   if (!well)
-    throw std::logic_error(fmt::format("the driver of {} ended with wait status {:#x}: a defect of assay itself",
-                                       job.task->name, status));
+    throw std::logic_error(
+        fmt::format("the driver of {} ended with wait status {:#x}: a defect of assay itself", job.task->name, status));
   return nlohmann::json::parse(job.text);
 }
 
@@ -179,10 +179,12 @@ std::vector<nlohmann::json> run_tasks(std::span<const Task> tasks, int jobs, con
 namespace {
 
 /// Returns the resumption of a kernel's campaign from this journal.
-Continuation continuation(const OpDescriptor& op, std::string_view kernel, const CampaignOptions& options, const Journal& journal) {
+Continuation continuation(const OpDescriptor& op, std::string_view kernel, const CampaignOptions& options,
+                          const Journal& journal) {
   Continuation c{.from = {}, .save = [&op](const Checkpoint& checkpoint) { send(to_json(op, checkpoint)); }};
   const std::string id(kernel);
-  if (const nlohmann::json from = journal.checkpoint(id); !from.is_null()) c.from = checkpoint_from_json(op, options, from, journal.place(id));
+  if (const nlohmann::json from = journal.checkpoint(id); !from.is_null())
+    c.from = checkpoint_from_json(op, options, from, journal.place(id));
   return c;
 }
 
@@ -191,7 +193,8 @@ Continuation continuation(const OpDescriptor& op, std::string_view kernel, const
 std::vector<nlohmann::json> run_pool(std::span<const Kernel* const> all, const CampaignOptions& options, int jobs,
                                      const PoolProgress& progress, Journal* journal) {
   std::vector<const Kernel*> kernels(all.begin(), all.end());
-  if (journal != nullptr) std::erase_if(kernels, [&](const Kernel* k) { return journal->finished(std::string(k->id)); });
+  if (journal != nullptr)
+    std::erase_if(kernels, [&](const Kernel* k) { return journal->finished(std::string(k->id)); });
   SharedCounts cases(kernels.size());
   PoolStatus status{.kernels = static_cast<int>(kernels.size())};
   std::vector<Task> tasks;
@@ -204,7 +207,9 @@ std::vector<nlohmann::json> run_pool(std::span<const Kernel* const> all, const C
     Continuation how = journal != nullptr ? continuation(op, k->id, options, *journal) : Continuation{};
     tasks.push_back({std::string(k->id), [k, number, &op, &options, &cases, how = std::move(how)] {
                        cases.keep_from_children();
-                       const auto count = [&](const Kernel&, std::int64_t done, std::int64_t) { cases.set(number, done); };
+                       const auto count = [&](const Kernel&, std::int64_t done, std::int64_t) {
+                         cases.set(number, done);
+                       };
                        return to_json(op, run_campaign(op, *k, options, count, how));
                      }});
     tasks.back().died = [k](int status) { return not_judged(*k, status); };
@@ -221,11 +226,14 @@ std::vector<nlohmann::json> run_pool(std::span<const Kernel* const> all, const C
     for (std::size_t k = 0; k < kernels.size(); ++k) {
       const std::int64_t done = cases.value(k);
       status.cases_done += done;
-      if (done > 0 && !ended_ids.contains(tasks[k].name)) status.work_done += std::min(1.0, static_cast<double>(done) / planned[k]);
+      if (done > 0 && !ended_ids.contains(tasks[k].name))
+        status.work_done += std::min(1.0, static_cast<double>(done) / planned[k]);
     }
     if (progress) progress(status);
   };
-  const auto sent = [journal](const Task& task, const nlohmann::json& checkpoint) { journal->add_checkpoint(task.name, checkpoint); };
+  const auto sent = [journal](const Task& task, const nlohmann::json& checkpoint) {
+    journal->add_checkpoint(task.name, checkpoint);
+  };
   std::vector<nlohmann::json> results = run_tasks(tasks, jobs, tick, sent);
   if (journal != nullptr) std::ranges::copy(journal->results(), std::back_inserter(results));
   return results;

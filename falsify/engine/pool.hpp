@@ -15,9 +15,9 @@ namespace assay::falsify {
 
 /// Status for a progress line.
 struct PoolStatus {
-  int finished = 0;           ///< kernels
+  int finished = 0;  ///< kernels
   int kernels = 0;
-  double work_done = 0;       ///< in kernels: the finished ones, plus the completed fraction of the others' cases
+  double work_done = 0;  ///< in kernels: the finished ones, plus the completed fraction of the others' cases
   std::int64_t cases_done = 0;
   const nlohmann::json* last = nullptr;  ///< result of the kernel that has just finished, if any
 };

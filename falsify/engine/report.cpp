@@ -32,15 +32,25 @@ json errors_json(const ErrorMap& map) {
   for (Index i = 0; i < map.cell_rows(); ++i) {
     std::string row;
     for (Index j = 0; j < map.cell_columns(); ++j)
-      row += fmt::format("{}{}", j ? " " : "", cell_text(map.cells[static_cast<std::size_t>(i * map.cell_columns() + j)]));
+      row +=
+          fmt::format("{}{}", j ? " " : "", cell_text(map.cells[static_cast<std::size_t>(i * map.cell_columns() + j)]));
     cells.push_back(row);
   }
-  return {{"tensor", map.tensor},         {"rows", map.rows},         {"columns", map.columns}, {"row_step", map.row_step},
-          {"column_step", map.column_step}, {"relative", map.relative}, {"cells", cells}};
+  return {{"tensor", map.tensor},
+          {"rows", map.rows},
+          {"columns", map.columns},
+          {"row_step", map.row_step},
+          {"column_step", map.column_step},
+          {"relative", map.relative},
+          {"cells", cells}};
 }
 
 json call_json(const OpDescriptor& op, const FailedCall& call) {
-  return {{"number", call.number}, {"of", call.of}, {"case", to_json(op, call.call)}, {"relation", call.relation}, {"alone", call.alone}};
+  return {{"number", call.number},
+          {"of", call.of},
+          {"case", to_json(op, call.call)},
+          {"relation", call.relation},
+          {"alone", call.alone}};
 }
 
 json finding_json(const OpDescriptor& op, const Finding& f) {
@@ -48,7 +58,10 @@ json finding_json(const OpDescriptor& op, const Finding& f) {
   if (!f.tensor.empty()) {
     json index = json::array();
     for (int axis = 0; axis < f.index.rank(); ++axis) index.push_back(f.index[axis]);
-    j.update({{"tensor", f.tensor}, {"index", index}, {"got", number(f.got)}, {"want", number(f.want)},
+    j.update({{"tensor", f.tensor},
+              {"index", index},
+              {"got", number(f.got)},
+              {"want", number(f.want)},
               {"bound", number(f.bound)}});
   }
   for (const Integers& i : f.integers) j["integers"][i.tensor] = {{"count", i.count}, {"values", i.values}};
@@ -75,7 +88,8 @@ std::string says(const OpDescriptor& op, const Kernel& kernel, Case c) {
 json strides_json(const OpDescriptor& op, const Kernel& kernel, const Case& c) {
   json strides = json::object();
   const bool far = c.layout == Layout::far_rows, on_gpu = !traits(kernel.backend).host;
-  if (c.layout == Layout::tight || c.layout == Layout::offset || (far && traits(kernel.backend).bounded_buffers)) return strides;
+  if (c.layout == Layout::tight || c.layout == Layout::offset || (far && traits(kernel.backend).bounded_buffers))
+    return strides;
   try {
     constexpr std::size_t kRoom = std::size_t{180} << 30;
     Arena arena(Worker::kArenaBytes, kRoom);
@@ -86,11 +100,11 @@ json strides_json(const OpDescriptor& op, const Kernel& kernel, const Case& c) {
     for (std::size_t t = 0; t < op.tensors.size(); ++t) {
       const Placed& placed = stage.tensors()[t];
       if (placed.shape.size() == 0 || View<const float>(nullptr, placed.shape, placed.strides).contiguous()) continue;
-      for (int axis = 0; axis < placed.shape.rank(); ++axis) strides[std::string(op.tensors[t].name)].push_back(placed.strides[axis]);
+      for (int axis = 0; axis < placed.shape.rank(); ++axis)
+        strides[std::string(op.tensors[t].name)].push_back(placed.strides[axis]);
     }
   } catch (const Unavailable&) {
-  } catch (const std::bad_alloc&) {
-  }
+  } catch (const std::bad_alloc&) {}
   return strides;
 }
 
@@ -110,11 +124,14 @@ json counterexample_json(const OpDescriptor& op, const KernelResult& result, con
          {"reproduction", x.reproduction},
          {"number", x.number},
          {"shrink", {{"tried", x.shrink_tried}, {"seconds", x.shrink_seconds}, {"complete", x.shrink_complete}}}};
-  if (const std::string prelude = before(op, kernel, x.smallest); !prelude.empty() && x.fails_again) j["reproduction"] = "in a fresh process " + prelude;
+  if (const std::string prelude = before(op, kernel, x.smallest); !prelude.empty() && x.fails_again)
+    j["reproduction"] = "in a fresh process " + prelude;
   if (json strides = strides_json(op, kernel, called); !strides.empty()) j["finding"]["strides"] = std::move(strides);
   if (x.finding.call) j["made_of"] = says(op, kernel, x.smallest);
   if (x.race)
-    j["race"] = {{"order", std::to_string(x.race->order)}, {"other", std::to_string(x.race->other)}, {"other_gives", x.race->other_gives}};
+    j["race"] = {{"order", std::to_string(x.race->order)},
+                 {"other", std::to_string(x.race->other)},
+                 {"other_gives", x.race->other_gives}};
   if (x.first_errors && x.first != x.smallest) j["drawn_errors"] = errors_json(*x.first_errors);
   return j;
 }
@@ -132,7 +149,8 @@ std::string status_of(const KernelResult& result) {
 std::string file_name(std::string_view kernel, std::string_view obligation) {
   std::string text = fmt::format("{}.{}.json", kernel, obligation);
   // Names of foreign libraries and symbols may contain any character.
-  std::ranges::replace_if(text, [](unsigned char c) { return std::isalnum(c) == 0 && c != '.' && c != '_' && c != '-'; }, '-');
+  std::ranges::replace_if(
+      text, [](unsigned char c) { return std::isalnum(c) == 0 && c != '.' && c != '_' && c != '-'; }, '-');
   return text;
 }
 
@@ -156,7 +174,10 @@ json clause_totals(const std::vector<json>& kernels) {
 std::set<std::string> judged_by_clause(const std::vector<json>& kernels) {
   std::set<std::string> ops;
   for (const json& k : kernels) {
-    const auto cut = [](const json& o) { return o.value("by", "") == "postconditions" && (o.value("verdict", "") == "falsified" || o.value("verdict", "") == "not run"); };
+    const auto cut = [](const json& o) {
+      return o.value("by", "") == "postconditions" &&
+             (o.value("verdict", "") == "falsified" || o.value("verdict", "") == "not run");
+    };
     if (std::ranges::none_of(k["obligations"], cut)) ops.insert(text_of(k, "op"));
   }
   return ops;
@@ -182,12 +203,22 @@ json to_json(const OpDescriptor& op, const KernelResult& result) {
   j["depth"] = result.depth;
   if (result.floor_seconds > 0) j["floor_seconds"] = result.floor_seconds;
   using enum Shortfall::Kind;
-  if ((result.shortfall.kind == thin && j["status"] == "thin") || (result.shortfall.kind == refused && j["status"] == "refused"))
+  if ((result.shortfall.kind == thin && j["status"] == "thin") ||
+      (result.shortfall.kind == refused && j["status"] == "refused"))
     j["reason"] = result.shortfall.reason;
   for (const ObligationResult& o : result.obligations) {
-    json r{{"id", o.info->id},       {"claim", o.info->claim}, {"by", o.info->by}, {"if_fails", o.info->if_fails},
-           {"verdict", name(o.verdict)}, {"cases", o.cases},   {"refused", o.refused}, {"elements", o.elements},
-           {"nonzero", o.nonzero},   {"worst", number(o.worst)}, {"typical", number(o.typical)}, {"seconds", o.seconds}};
+    json r{{"id", o.info->id},
+           {"claim", o.info->claim},
+           {"by", o.info->by},
+           {"if_fails", o.info->if_fails},
+           {"verdict", name(o.verdict)},
+           {"cases", o.cases},
+           {"refused", o.refused},
+           {"elements", o.elements},
+           {"nonzero", o.nonzero},
+           {"worst", number(o.worst)},
+           {"typical", number(o.typical)},
+           {"seconds", o.seconds}};
     if (!o.reason.empty()) r["reason"] = o.reason;
     if (o.counterexample) r["counterexample"] = counterexample_json(op, result, o);
     j["obligations"].push_back(std::move(r));
@@ -204,8 +235,9 @@ json to_json(const OpDescriptor& op, const KernelResult& result) {
 
 json make_report(std::vector<json> kernels, const json& settings, double seconds) {
   std::ranges::sort(kernels, {}, [](const json& k) { return k["kernel"].get<std::string>(); });
-  json totals{{"kernels", kernels.size()}, {"cases", 0}, {"elements", 0}, {"falsified", 0}, {"mistrusted", 0},
-              {"refused", 0}, {"unavailable", 0}, {"passed", 0}, {"thin", 0}, {"worst", 0.0}};
+  json totals{
+      {"kernels", kernels.size()}, {"cases", 0},  {"elements", 0}, {"falsified", 0}, {"mistrusted", 0}, {"refused", 0},
+      {"unavailable", 0},          {"passed", 0}, {"thin", 0},     {"worst", 0.0}};
   for (const json& k : kernels) {
     totals[k["status"].get<std::string>()] = totals[k["status"].get<std::string>()].get<int>() + 1;
     for (const json& o : k["obligations"]) {
@@ -223,15 +255,15 @@ json make_report(std::vector<json> kernels, const json& settings, double seconds
   const std::set<std::string> judged = judged_by_clause(kernels);
   for (const json& c : clauses)
     if (whole && c["evaluated"] == 0 && judged.contains(text_of(c, "op"))) never.push_back(c["id"]);
-  json report{{"schema", kReportSchema}, {"version", ASSAY_VERSION}, {"settings", settings},
-              {"seconds", seconds},      {"totals", totals},         {"clauses", clauses},
-              {"never_evaluated", never}, {"kernels", kernels}};
+  json report{{"schema", kReportSchema}, {"version", ASSAY_VERSION}, {"settings", settings},     {"seconds", seconds},
+              {"totals", totals},        {"clauses", clauses},       {"never_evaluated", never}, {"kernels", kernels}};
   report["exit_code"] = report_failed(report) ? 1 : totals["thin"] != 0 ? 4 : 0;
   return report;
 }
 
 bool report_failed(const json& report) {
-  return report["totals"]["falsified"] != 0 || report["totals"]["mistrusted"] != 0 || !report["never_evaluated"].empty();
+  return report["totals"]["falsified"] != 0 || report["totals"]["mistrusted"] != 0 ||
+         !report["never_evaluated"].empty();
 }
 
 void expect_writable(const std::filesystem::path& directory) {

@@ -21,7 +21,8 @@ constexpr std::chrono::seconds kExhaustiveTime{1};
 
 class Search {
  public:
-  Search(const OpDescriptor& op, const DrawSpec& spec, const Fails& fails, Clock::time_point end, std::span<const Index> given)
+  Search(const OpDescriptor& op, const DrawSpec& spec, const Fails& fails, Clock::time_point end,
+         std::span<const Index> given)
       : op_(op), spec_(spec), fails_(fails), end_(end), given_(given) {}
 
   bool fails(const Case& c) {
@@ -123,15 +124,15 @@ class Search {
 };
 
 rc::Shrinkable<Case> shrinkable(const OpDescriptor& op, const DrawSpec& spec, const Case& c) {
-  return rc::shrinkable::shrinkRecur(c, [&op, spec](const Case& x) {
-    return rc::seq::fromContainer(simpler(op, spec, x));
-  });
+  return rc::shrinkable::shrinkRecur(
+      c, [&op, spec](const Case& x) { return rc::seq::fromContainer(simpler(op, spec, x)); });
 }
 
 }  // namespace
 
 Shrunk shrink(const OpDescriptor& op, const ObligationInfo& obligation, const rc::Shrinkable<Case>& failing,
-              const Kernel& kernel, const Fails& fails, std::chrono::milliseconds budget, std::span<const Index> given) {
+              const Kernel& kernel, const Fails& fails, std::chrono::milliseconds budget,
+              std::span<const Index> given) {
   const auto begin = Clock::now();
   const DrawSpec spec = draw_spec(obligation.by);
   Search search(op, spec, fails, begin + budget, given);
@@ -141,7 +142,9 @@ Shrunk shrink(const OpDescriptor& op, const ObligationInfo& obligation, const rc
   if (exhausted != c) c = search.descend(shrinkable(op, spec, exhausted));
   // Fix the values last: an explicit case no longer depends on its strategy.
   Case fixed = c;
-  const auto values_of = [&](const Case& x) { return restrict_integers(op, kernel, make_problem(op, x, kernel.arithmetic, kernel.storage)).values; };
+  const auto values_of = [&](const Case& x) {
+    return restrict_integers(op, kernel, make_problem(op, x, kernel.arithmetic, kernel.storage)).values;
+  };
   fixed.values = values_of(c);
   std::size_t count = 0;
   for (const auto& list : fixed.values) count += list.size();

@@ -30,9 +30,15 @@ Finding structural(Finding::Kind kind, std::string message) { return {kind, std:
     case Status::unavailable: throw Unavailable("the kernel's device", reply.detail);
     case Status::invalid: throw InvalidCase(reply.detail);
     case Status::violated: outcome = Outcome::falsify(structural(Finding::Kind::contract, reply.detail)); break;
-    case Status::failed: outcome = Outcome::falsify(structural(Finding::Kind::error, went_wrong("the call failed"))); break;
-    case Status::crashed: outcome = Outcome::falsify(structural(Finding::Kind::crash, went_wrong("the kernel crashed"))); break;
-    case Status::hung: outcome = Outcome::falsify(structural(Finding::Kind::hang, went_wrong("the kernel did not return"))); break;
+    case Status::failed:
+      outcome = Outcome::falsify(structural(Finding::Kind::error, went_wrong("the call failed")));
+      break;
+    case Status::crashed:
+      outcome = Outcome::falsify(structural(Finding::Kind::crash, went_wrong("the kernel crashed")));
+      break;
+    case Status::hung:
+      outcome = Outcome::falsify(structural(Finding::Kind::hang, went_wrong("the kernel did not return")));
+      break;
     case Status::done: throw std::logic_error("interrupted by a normal return");
   }
   throw Interrupted{outcome};
@@ -46,14 +52,16 @@ std::vector<int> tensors_without(const OpDescriptor& op, Role role) {
 }
 
 /// False where every float32 is an input as it is.
-bool rounds_inputs(const Roundings& r) { return r.of.inputs != Format::f32 || r.of.flushes_subnormals || r.aligned_floor > 0; }
+bool rounds_inputs(const Roundings& r) {
+  return r.of.inputs != Format::f32 || r.of.flushes_subnormals || r.aligned_floor > 0;
+}
 
 /// True if both problems are the same call.
 bool same_bits_in(const Problem& a, const Problem& b) {
   const auto bits = [](float x) { return std::bit_cast<std::uint32_t>(x); };
-  return a.dims == b.dims && a.params == b.params && std::ranges::equal(a.values, b.values, [&](const auto& x, const auto& y) {
-           return std::ranges::equal(x, y, {}, bits, bits);
-         });
+  return a.dims == b.dims && a.params == b.params &&
+         std::ranges::equal(a.values, b.values,
+                            [&](const auto& x, const auto& y) { return std::ranges::equal(x, y, {}, bits, bits); });
 }
 
 }  // namespace
@@ -86,7 +94,8 @@ Preset Trial::preset(const Problem& problem) const {
   for (const auto& [output, input] : limits.starts_as)
     preset.values[static_cast<std::size_t>(output)] = problem.values[static_cast<std::size_t>(input)];
   for (const int output : limits.zeroed)
-    preset.values[static_cast<std::size_t>(output)].assign(static_cast<std::size_t>(problem.shape(output).size()), 0.0F);
+    preset.values[static_cast<std::size_t>(output)].assign(static_cast<std::size_t>(problem.shape(output).size()),
+                                                           0.0F);
   if (limits.absent.empty()) return preset;
   // Outputs that the kernel does not write hold the right values from the start, for certificates and for relations
   // between calls.
@@ -131,7 +140,8 @@ Run Trial::run(const Problem& problem, Poison poison, contract::Level level) {
   const Reply reply = worker_.run(op_, kernel_, problem.dims, problem.params, stage.tensors(), level);
   if (!knows_how && !kernel_.advice.empty() && reply.status == Reply::Status::done && stage.untouched()) {
     last_.reset();
-    throw Interrupted{Outcome::falsify(structural(Finding::Kind::error, fmt::format("{} (it returned, and wrote no output)", kernel_.advice)))};
+    throw Interrupted{Outcome::falsify(
+        structural(Finding::Kind::error, fmt::format("{} (it returned, and wrote no output)", kernel_.advice)))};
   }
   std::optional<std::string> damage;
   Run run;
@@ -158,7 +168,8 @@ std::optional<Outcome> Trial::reject(const Problem& problem, std::string_view wh
   const Reply reply = worker_.run(op_, kernel_, problem.dims, problem.params, stage.tensors(), contract::Level::off);
   const auto fails = [&](std::string_view how) {
     calls_.push_back({problem, Poison::finite, {}});
-    return Outcome::falsify(structural(Finding::Kind::contract, fmt::format("it says that it rejects {}, and {}", what, how)));
+    return Outcome::falsify(
+        structural(Finding::Kind::contract, fmt::format("it says that it rejects {}, and {}", what, how)));
   };
   if (reply.status == Reply::Status::done) return fails("took the call");
   if (reply.status != Reply::Status::refused && reply.status != Reply::Status::failed) return fails(reply.detail);
@@ -168,7 +179,8 @@ std::optional<Outcome> Trial::reject(const Problem& problem, std::string_view wh
 
 void Trial::expect_quiet() const {
   if (!last_) return;
-  if (const auto late = last_->late_damage()) throw Interrupted{Outcome::falsify(structural(Finding::Kind::late_write, *late))};
+  if (const auto late = last_->late_damage())
+    throw Interrupted{Outcome::falsify(structural(Finding::Kind::late_write, *late))};
 }
 
 std::vector<std::vector<Bounded>> Trial::oracle(const Problem& problem) const {
@@ -209,7 +221,9 @@ std::vector<Trial::Judged> Trial::affordable_oracle(const Problem& problem) cons
   Problem part{problem.op, problem.dims, problem.params, {}, problem.storage, problem.exact, problem.integers_kept};
   part.dims[sample->dim] = static_cast<Index>(sample->at.size());
   part.values.resize(problem.values.size());
-  const auto positions = [&](int t) { return sampled_positions(problem.op->tensors[static_cast<std::size_t>(t)], problem.dims, *sample); };
+  const auto positions = [&](int t) {
+    return sampled_positions(problem.op->tensors[static_cast<std::size_t>(t)], problem.dims, *sample);
+  };
   for (std::size_t t = 0; t < problem.values.size(); ++t) {
     if (problem.values[t].empty()) continue;
     const std::vector<std::size_t> places = positions(static_cast<int>(t));
@@ -227,8 +241,8 @@ Outcome Trial::against_oracle(Tier tier, const Problem& problem, const Run& run)
   Outcome outcome;
   const std::vector<int> outputs = outputs_of(op_);
   for (std::size_t o = 0; o < outputs.size(); ++o)
-    outcome &= compare(tier, op_.tensors[static_cast<std::size_t>(outputs[o])].name, problem.shape(outputs[o]), run.outputs[o],
-                       judged[o].want, problem.dtype(outputs[o]), judged[o].places);
+    outcome &= compare(tier, op_.tensors[static_cast<std::size_t>(outputs[o])].name, problem.shape(outputs[o]),
+                       run.outputs[o], judged[o].want, problem.dtype(outputs[o]), judged[o].places);
   return outcome;
 }
 
@@ -261,8 +275,8 @@ Outcome Trial::scales(const Problem& plain, const Problem& scaled, const std::ve
   const auto compared = [&](const std::vector<std::vector<float>>& got) {
     Outcome outcome;
     for (std::size_t o = 0; o != want.size(); ++o)
-      outcome &= compare_bits(op_.tensors[static_cast<std::size_t>(outputs[o])].name, plain.shape(outputs[o]), got[o], want[o],
-                              "inputs scaled by a power of two, against the result scaled");
+      outcome &= compare_bits(op_.tensors[static_cast<std::size_t>(outputs[o])].name, plain.shape(outputs[o]), got[o],
+                              want[o], "inputs scaled by a power of two, against the result scaled");
     return outcome;
   };
   Outcome outcome = related(compared(again.outputs), Related::always, calls);
@@ -297,13 +311,15 @@ Outcome Trial::related(Outcome bits, Related by, std::initializer_list<Done> cal
   return bits.finding && free ? within_bounds(calls) : bits;
 }
 
-Outcome try_obligation(Check check, const OpDescriptor& op, const Kernel& kernel, const Case& c, Worker& worker, Explain explain) {
+Outcome try_obligation(Check check, const OpDescriptor& op, const Kernel& kernel, const Case& c, Worker& worker,
+                       Explain explain) {
   worker.set_order(c.order);
   Trial trial(op, kernel, c, worker);
   Outcome outcome;
   try {
     if (!c.prelude.empty())
-      trial.run(restrict_integers(op, kernel, make_problem(op, admitted(op, kernel, prelude_of(op, c)), kernel.arithmetic, kernel.storage)));
+      trial.run(restrict_integers(
+          op, kernel, make_problem(op, admitted(op, kernel, prelude_of(op, c)), kernel.arithmetic, kernel.storage)));
     trial.forget_calls();
     outcome = check(trial);
     trial.expect_quiet();

@@ -56,7 +56,9 @@ class Trial {
   Random random(std::string_view purpose) const { return Random(derive(case_.seed, purpose)); }
 
   /// Returns the call of the case.
-  Problem problem() const { return restrict_integers(op_, kernel_, make_problem(op_, case_, kernel_.arithmetic, kernel_.storage)); }
+  Problem problem() const {
+    return restrict_integers(op_, kernel_, make_problem(op_, case_, kernel_.arithmetic, kernel_.storage));
+  }
   /// Returns a call with the same dims and values by another strategy.
   Problem problem(Strategy strategy) const;
   /// Returns a call with other dims and values by the case's strategy.
@@ -93,7 +95,8 @@ class Trial {
   /// places.
   Outcome against_oracle(Tier tier, const Problem& problem, const Run& run) const;
 
-  /// Where the contract pins payloads of NaNs: each NaN of an output is the element of an input that the reference puts there, bit for bit.
+  /// Where the contract pins payloads of NaNs: each NaN of an output is the element of an input that the reference puts
+  /// there, bit for bit.
   Outcome against_copies(const Problem& problem, const Run& run) const;
 
   /// True if the kernel keeps every float32 and every pin, so that a sum of a single term has one right result.

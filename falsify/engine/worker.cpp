@@ -116,11 +116,15 @@ void run_on(Device& device, const Kernel& kernel, Call call, const Arena& arena,
     const Placed& p = placed[t];
     void* address = base + p.data;
     if (!device.host_visible()) {
-      const GuardPage guard_page = !device.has_guard_pages() ? GuardPage::none : p.guard_before ? GuardPage::before : p.guard_after ? GuardPage::behind : GuardPage::none;
+      const GuardPage guard_page = !device.has_guard_pages() ? GuardPage::none
+                                   : p.guard_before          ? GuardPage::before
+                                   : p.guard_after           ? GuardPage::behind
+                                                             : GuardPage::none;
       buffers.push_back(device.allocate(p.region_bytes, guard_page));
       for (std::size_t i = 0; i < p.pieces; ++i) {
         const Placed::Piece piece = p.piece(i);
-        device.upload(static_cast<std::byte*>(buffers.back().address()) + (piece.begin - p.region), base + piece.begin, piece.size());
+        device.upload(static_cast<std::byte*>(buffers.back().address()) + (piece.begin - p.region), base + piece.begin,
+                      piece.size());
       }
       address = static_cast<std::byte*>(buffers.back().address()) + (p.data - p.region);
     }
@@ -135,7 +139,8 @@ void run_on(Device& device, const Kernel& kernel, Call call, const Arena& arena,
   for (std::size_t t = 0; t < buffers.size(); ++t)
     for (std::size_t i = 0; i < placed[t].pieces; ++i) {
       const Placed::Piece piece = placed[t].piece(i);
-      device.download(base + piece.begin, static_cast<std::byte*>(buffers[t].address()) + (piece.begin - placed[t].region), piece.size());
+      device.download(base + piece.begin,
+                      static_cast<std::byte*>(buffers[t].address()) + (piece.begin - placed[t].region), piece.size());
     }
   const std::vector<std::string> messages = device.take_messages();
   if (!messages.empty()) throw DeviceError("validation", fmt::format("{} messages", messages.size()), messages.front());
@@ -143,12 +148,13 @@ void run_on(Device& device, const Kernel& kernel, Call call, const Arena& arena,
 
 /// Describes the end of the process. `kept`: memory that earlier calls added, reported if it is most of the allowance.
 std::string exit_description(int status, std::size_t kept) {
-  std::string how = WIFSIGNALED(status) ? fmt::format("signal {} ({})", WTERMSIG(status), strsignal(WTERMSIG(status)))
-                                        : fmt::format("the process exited with status {} inside the call", WEXITSTATUS(status));
+  std::string how = WIFSIGNALED(status)
+                        ? fmt::format("signal {} ({})", WTERMSIG(status), strsignal(WTERMSIG(status)))
+                        : fmt::format("the process exited with status {} inside the call", WEXITSTATUS(status));
   constexpr double kGiB = 1 << 30;
   if (kept > kMemoryToAdd / 2)
-    how += fmt::format(", and calls before it had kept {:.1f} of the {:.0f} GiB of memory that they may add", static_cast<double>(kept) / kGiB,
-                       static_cast<double>(kMemoryToAdd) / kGiB);
+    how += fmt::format(", and calls before it had kept {:.1f} of the {:.0f} GiB of memory that they may add",
+                       static_cast<double>(kept) / kGiB, static_cast<double>(kMemoryToAdd) / kGiB);
   return how;
 }
 
@@ -170,7 +176,8 @@ struct Worker::Mailbox {
 };
 
 Worker::Worker(std::chrono::milliseconds limit, std::size_t arena_bytes)
-    : arena_(arena_bytes, kFarArena), post_(kPage + sizeof(Mailbox) + kPage), mailbox_(reinterpret_cast<Mailbox*>(post_.base() + kPage)), limit_(limit) {
+    : arena_(arena_bytes, kFarArena), post_(kPage + sizeof(Mailbox) + kPage),
+      mailbox_(reinterpret_cast<Mailbox*>(post_.base() + kPage)), limit_(limit) {
   keep_freed_memory();
   protect(post_, 0, kPage, PROT_NONE);
   protect(post_, post_.bytes() - kPage, post_.bytes(), PROT_NONE);
@@ -219,7 +226,8 @@ void Worker::serve(int channel) {
   if (order_ != 0) setenv(cuda_host::kThreadOrder, std::to_string(order_).c_str(), 1);
   const pid_t self = getpid();
   const std::size_t at_first = data_bytes();
-  constexpr std::uint64_t kSeldom = 16;  // interval after the first calls, since data_bytes() costs as much as a small call
+  // interval after the first calls, since data_bytes() costs as much as a small call
+  constexpr std::uint64_t kSeldom = 16;
   GuardPages guard_pages(arena_);
   char byte;
   for (std::uint64_t calls = 0; read(channel, &byte, 1) == 1; ++calls) {
@@ -282,7 +290,8 @@ Reply Worker::wait(std::chrono::milliseconds limit) {
     const auto until = steady_clock::now() + time;
     do {
       const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - steady_clock::now()).count();
-      if (poll(fds, 3, static_cast<int>(std::max<std::int64_t>(left, 0))) > 0 && fds[2].revents != 0) output_->forward_output(), fds[2].fd = output_->ours();
+      if (poll(fds, 3, static_cast<int>(std::max<std::int64_t>(left, 0))) > 0 && fds[2].revents != 0)
+        output_->forward_output(), fds[2].fd = output_->ours();
       ready = fds[0].revents != 0 || fds[1].revents != 0;
     } while (!ready && steady_clock::now() < until);
   };
@@ -295,7 +304,8 @@ Reply Worker::wait(std::chrono::milliseconds limit) {
   for (std::chrono::nanoseconds left = limit - limit / 4; !ready && left.count() > 0;) {
     wait_for(left);
     const auto elapsed = steady_clock::now() - begin;
-    left = std::min<std::chrono::nanoseconds>(limit - (elapsed - (processor_wait(pid_) - before)), kPatience * limit - elapsed);
+    left = std::min<std::chrono::nanoseconds>(limit - (elapsed - (processor_wait(pid_) - before)),
+                                              kPatience * limit - elapsed);
   }
   if (!ready) {
     restart();
@@ -304,7 +314,8 @@ Reply Worker::wait(std::chrono::milliseconds limit) {
   char byte;
   if (fds[0].revents == 0 || read(channel_, &byte, 1) != 1) return ended();
   const Reply::Status status = mailbox_->status;
-  for (const Reply::Status known : {Reply::Status::done, Reply::Status::refused, Reply::Status::unavailable, Reply::Status::failed})
+  for (const Reply::Status known :
+       {Reply::Status::done, Reply::Status::refused, Reply::Status::unavailable, Reply::Status::failed})
     if (status == known) return {status, get_text(mailbox_->detail)};
   return {Reply::Status::failed, "its process answered what the engine never answers"};
 }
@@ -352,7 +363,8 @@ std::size_t Worker::largest_buffer(const Kernel& kernel) {
 
 namespace {
 
-Call call_in(const Arena& arena, std::span<const Index> dims, std::span<const double> params, std::span<const Placed> tensors) {
+Call call_in(const Arena& arena, std::span<const Index> dims, std::span<const double> params,
+             std::span<const Placed> tensors) {
   Call call{{dims.begin(), dims.end()}, {params.begin(), params.end()}, {}};
   for (const Placed& t : tensors) call.tensors.push_back({t.dtype, arena.base() + t.data, t.shape, t.strides});
   return call;
@@ -400,12 +412,13 @@ Reply Worker::run(const OpDescriptor& op, const Kernel& kernel, std::span<const 
   return reply;
 }
 
-Reply Worker::run_there(const Kernel& kernel, std::span<const Index> dims, std::span<const double> params, std::span<const Placed> tensors,
-                        BackgroundLoad beside) {
+Reply Worker::run_there(const Kernel& kernel, std::span<const Index> dims, std::span<const double> params,
+                        std::span<const Placed> tensors, BackgroundLoad beside) {
   const std::chrono::milliseconds allowed = traits(kernel.backend).time_factor * limit_;
   std::chrono::milliseconds limit = allowed;
   if (deadline_) {
-    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(*deadline_ - std::chrono::steady_clock::now());
+    const auto left =
+        std::chrono::duration_cast<std::chrono::milliseconds>(*deadline_ - std::chrono::steady_clock::now());
     limit = std::clamp(left, std::chrono::milliseconds(1), allowed);
   }
   if (pid_ < 0)

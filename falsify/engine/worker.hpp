@@ -84,8 +84,8 @@ class Worker {
 
  private:
   struct Mailbox;
-  Reply run_there(const Kernel& kernel, std::span<const Index> dims, std::span<const double> params, std::span<const Placed> tensors,
-                  BackgroundLoad beside);
+  Reply run_there(const Kernel& kernel, std::span<const Index> dims, std::span<const double> params,
+                  std::span<const Placed> tensors, BackgroundLoad beside);
   void start(Backend backend);
   /// Reads the worker's reply. The reply is untrusted: every field is read within its bounds, and none of them can make
   /// a wrong result pass.

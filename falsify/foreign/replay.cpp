@@ -13,7 +13,9 @@ namespace assay::falsify {
 using nlohmann::json;
 
 void name_foreign(json& report, const plugin::Source& source) {
-  json foreign{{"library", std::filesystem::absolute(source.library).lexically_normal().string()}, {"symbol", source.symbol}, {"declared", source.declared}};
+  json foreign{{"library", std::filesystem::absolute(source.library).lexically_normal().string()},
+               {"symbol", source.symbol},
+               {"declared", source.declared}};
   if (!source.shim_name.empty()) foreign.update({{"shim", source.shim}, {"shim_file", source.shim_name}});
   if (source.shader) foreign["shader"] = true;
   for (json& k : report["kernels"]) {
@@ -37,7 +39,8 @@ class ReplayFile {
     }
   }
 
-  [[noreturn]] void fail(const std::string& problem, const std::string& remedy = "name a file written by `assay falsify`") const {
+  [[noreturn]] void fail(const std::string& problem,
+                         const std::string& remedy = "name a file written by `assay falsify`") const {
     throw InputError(path_, problem, remedy);
   }
   std::string text(const char* key) const { return text(document_, key); }
@@ -67,7 +70,8 @@ class ReplayFile {
 Replay read_replay(const std::filesystem::path& path, const std::string& library) {
   const ReplayFile file(path);
   if (file.text("schema") != kReplaySchema)
-    file.fail(fmt::format("has the schema '{}'", file.text("schema")), fmt::format("this version reads {}", kReplaySchema));
+    file.fail(fmt::format("has the schema '{}'", file.text("schema")),
+              fmt::format("this version reads {}", kReplaySchema));
   Replay replay;
   replay.op = &operation(file.text("op"));
   if (file.document().contains("foreign")) {
@@ -92,7 +96,8 @@ Replay read_replay(const std::filesystem::path& path, const std::string& library
   if (file.document().contains("race")) {
     const std::string order = file.text(file.document()["race"], "other");
     std::uint64_t other = 0;
-    if (std::from_chars(order.data(), order.data() + order.size(), other).ec != std::errc{}) file.fail(fmt::format("'{}' is no order of threads", order));
+    if (std::from_chars(order.data(), order.data() + order.size(), other).ec != std::errc{})
+      file.fail(fmt::format("'{}' is no order of threads", order));
     replay.other_order = other;
   }
   return replay;

@@ -22,7 +22,7 @@ struct Replay {
   const Kernel* kernel = nullptr;
   const Obligation* obligation = nullptr;
   Case the_case;
-  std::optional<std::uint64_t> other_order{};  ///< second thread order, if the finding is a race
+  std::optional<std::uint64_t> other_order{};      ///< second thread order, if the finding is a race
   std::unique_ptr<plugin::ForeignKernel> foreign;  ///< owns `kernel` if it is foreign
 };
 /// Reads a replay file. `library`, if not empty, replaces the foreign kernel's path.

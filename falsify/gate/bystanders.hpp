@@ -11,8 +11,8 @@ namespace assay::falsify {
 inline constexpr std::string_view kBystanders[] = {
     // Reports, journals, progress, and the processes that run campaigns: they forward the campaigns' findings.
     "falsify/engine/checkpoint.cpp", "falsify/engine/checkpoint.hpp", "src/system/interrupt.cpp",
-    "src/system/interrupt.hpp", "falsify/engine/journal.cpp", "falsify/engine/journal.hpp",
-    "falsify/engine/pool.cpp", "falsify/engine/pool.hpp", "falsify/engine/report.cpp", "falsify/engine/report.hpp",
+    "src/system/interrupt.hpp", "falsify/engine/journal.cpp", "falsify/engine/journal.hpp", "falsify/engine/pool.cpp",
+    "falsify/engine/pool.hpp", "falsify/engine/report.cpp", "falsify/engine/report.hpp",
     "falsify/engine/reports/embed.cmake", "falsify/engine/reports/embedded.hpp", "falsify/engine/reports/fields.cpp",
     "falsify/engine/reports/fields.hpp", "falsify/engine/reports/formats.hpp", "falsify/engine/reports/github.cpp",
     "falsify/engine/reports/html.cpp", "falsify/engine/reports/junit.cpp", "falsify/engine/reports/merge.cpp",
@@ -28,6 +28,8 @@ inline constexpr std::string_view kBystanders[] = {
     // Documentation pages of contracts.
     "src/contractgen/emit_docs.cpp"};
 
-constexpr bool is_bystander(std::string_view path) { return std::ranges::find(kBystanders, path) != std::end(kBystanders); }
+constexpr bool is_bystander(std::string_view path) {
+  return std::ranges::find(kBystanders, path) != std::end(kBystanders);
+}
 
 }  // namespace assay::falsify

@@ -131,15 +131,15 @@ void expect_evidence(const json& e, std::string_view kernel) {
         fmt::format("it is of the build '{}', and what is shipped is a Release build", e["build"].get<std::string>())};
   if (e["verdict"] != "passed") throw Flaw{fmt::format("its verdict is '{}'", e["verdict"].get<std::string>())};
   if (e["draws"].get<std::int64_t>() < kMinDraws)
-    throw Flaw{
-        fmt::format("{} cases of each obligation are too few: {} are the least", e["draws"].dump(), kMinDraws)};
+    throw Flaw{fmt::format("{} cases of each obligation are too few: {} are the least", e["draws"].dump(), kMinDraws)};
   if (!e["obligations"].is_array()) throw Flaw{"the key 'obligations' is not of its type"};
   for (const json& o : e["obligations"]) expect_obligation(o);
   const Totals totals(e["obligations"]);
   if (e["cases"] != totals.cases || e["elements"] != totals.elements || e["worst"] != totals.worst)
     throw Flaw{"its totals are not those of its obligations"};
   if (3 * (totals.cases - totals.refused) < totals.cases)
-    throw Flaw{fmt::format("the kernel refused {} of {} cases: a third is the least to be left", totals.refused, totals.cases)};
+    throw Flaw{fmt::format("the kernel refused {} of {} cases: a third is the least to be left", totals.refused,
+                           totals.cases)};
   if (totals.cases < e["draws"].get<std::int64_t>())
     throw Flaw{"it has fewer cases than it says were drawn for one obligation"};
 }
@@ -256,7 +256,9 @@ std::string other_environment(const json& e, Backend backend, const Environment&
   std::string text;
   for (const auto& [name, value] : e["environment"].items()) {
     const auto at = lock.find(name);
-    if (at == lock.end() || at->second == value.get<std::string>() || name == "vulkan-driver" || !touches(name, backend)) continue;
+    if (at == lock.end() || at->second == value.get<std::string>() || name == "vulkan-driver" ||
+        !touches(name, backend))
+      continue;
     text += fmt::format("{}{} {}, in {} {}", text.empty() ? "" : "; ", name, value.get<std::string>(), kLockFile,
                         at->second);
   }

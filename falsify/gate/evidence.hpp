@@ -31,8 +31,7 @@ struct EvidenceLines {
     int number = 1;
   };
   std::map<std::string, Line> of_kernel;
-  std::vector<std::pair<int, std::string>>
-      flaws;  ///< line number and error: not JSON with a kernel, or out of order
+  std::vector<std::pair<int, std::string>> flaws;  ///< line number and error: not JSON with a kernel, or out of order
 };
 EvidenceLines evidence_lines(const std::string& text);
 

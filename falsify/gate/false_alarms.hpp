@@ -29,7 +29,8 @@ struct FalseAlarms {
   std::int64_t fixed = 0;  ///< of the alarms
   std::size_t kernels = 0, seeds = 0;
   std::int64_t counted_campaigns = 0, counted_cases = 0, counted_alarms = 0;  ///< basis of the limits
-  double per_case = 1;                                                        ///< upper limits, each with a confidence of 95%
+  /// upper limits, each with a confidence of 95%
+  double per_case = 1;
   double per_gate = 1;
 };
 

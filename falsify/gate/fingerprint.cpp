@@ -19,14 +19,10 @@ struct BackendFolders {
 };
 BackendFolders backend_folders(Backend backend) {
   switch (backend) {
-    case Backend::cpu:
-      return {"kernels/cpu/", ".cpp", ""};
-    case Backend::cuda_host:
-      return {"kernels/cuda/", ".cu", "src/runtime/cuda_host/"};
-    case Backend::vulkan:
-      return {"kernels/vulkan/", ".cpp", "src/runtime/vulkan/"};
-    case Backend::cuda:
-      return {"kernels/cuda/", ".cu", "src/runtime/cuda/"};
+    case Backend::cpu: return {"kernels/cpu/", ".cpp", ""};
+    case Backend::cuda_host: return {"kernels/cuda/", ".cu", "src/runtime/cuda_host/"};
+    case Backend::vulkan: return {"kernels/vulkan/", ".cpp", "src/runtime/vulkan/"};
+    case Backend::cuda: return {"kernels/cuda/", ".cu", "src/runtime/cuda/"};
   }
   return {};
 }
@@ -44,7 +40,9 @@ bool is_engine(std::string_view path, Backend backend) {
   for (const std::string_view folder :
        {"falsify/engine/", "falsify/audit/", "src/core/", "src/contract/", "src/contractgen/", "src/system/"})
     if (path.starts_with(folder)) return true;
-  const auto belongs_to = [path](Backend b) { return !backend_folders(b).runtime.empty() && path.starts_with(backend_folders(b).runtime); };
+  const auto belongs_to = [path](Backend b) {
+    return !backend_folders(b).runtime.empty() && path.starts_with(backend_folders(b).runtime);
+  };
   return path.starts_with("src/runtime/") && (belongs_to(backend) || std::ranges::none_of(kBackends, belongs_to));
 }
 
@@ -52,18 +50,12 @@ bool is_engine(std::string_view path, Backend backend) {
 
 std::string_view name(Part part) {
   switch (part) {
-    case Part::contract:
-      return "contract";
-    case Part::reference:
-      return "reference";
-    case Part::properties:
-      return "properties";
-    case Part::kernel:
-      return "kernel";
-    case Part::engine:
-      return "engine";
-    case Part::flags:
-      return "flags";
+    case Part::contract: return "contract";
+    case Part::reference: return "reference";
+    case Part::properties: return "properties";
+    case Part::kernel: return "kernel";
+    case Part::engine: return "engine";
+    case Part::flags: return "flags";
   }
   return "";
 }
@@ -148,8 +140,8 @@ const std::shared_ptr<const Files>& Fingerprints::flags(Backend backend) {
     if (!is_build_file(path) && path != "kernels/vulkan/shaders.cmake") continue;
     const std::string folder = path.substr(0, path.rfind('/') + 1);
     const std::set<std::string> common = {
-        "",           "src/",     "src/core/", "src/contract/", "src/contractgen/", "src/runtime/",
-        "src/system/", "reference/", "kernels/", "falsify/"};
+        "",           "src/",     "src/core/", "src/contract/", "src/contractgen/", "src/runtime/", "src/system/",
+        "reference/", "kernels/", "falsify/"};
     if (common.contains(folder) || folder.starts_with(own) || (!runtime.empty() && folder == runtime)) add(files, path);
   }
   return part = hashed(std::move(files));
@@ -160,7 +152,8 @@ Fingerprint Fingerprints::of(const Subject& s) {
   // A gradient may stand in the file of its operation.
   const auto file_of = [&](std::string_view folder, std::string_view suffix) {
     const std::string own = fmt::format("{}{}{}", folder, s.op, suffix);
-    const std::string_view forward = std::string_view(s.op).substr(0, s.op.size() - (s.op.ends_with("_backward") ? 9 : 0));
+    const std::string_view forward =
+        std::string_view(s.op).substr(0, s.op.size() - (s.op.ends_with("_backward") ? 9 : 0));
     const std::string shared = fmt::format("{}{}{}", folder, forward, suffix);
     return tree_.find(own) == nullptr && tree_.find(shared) != nullptr ? shared : own;
   };

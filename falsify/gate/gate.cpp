@@ -82,8 +82,8 @@ Need need(Backend backend, bool changed, bool edited, bool had, bool has, const 
 }
 
 /// `agreement`: the reason for which a stale line is accepted; null: none is.
-Checked check(const Subject& subject, Need need, const Fingerprint& fingerprint, const Lines& lines, const Environment& lock,
-              const std::filesystem::path& signers, const std::string* agreement) {
+Checked check(const Subject& subject, Need need, const Fingerprint& fingerprint, const Lines& lines,
+              const Environment& lock, const std::filesystem::path& signers, const std::string* agreement) {
   Checked checked{subject.id, false, {}, {}, evidence_path(subject.id)};
   if (const auto at = lines.find(subject.id); at == lines.end()) {
     checked.reason = fmt::format("there is no evidence: {} has no line of it", checked.path);
@@ -94,12 +94,14 @@ Checked check(const Subject& subject, Need need, const Fingerprint& fingerprint,
       checked.reason = fmt::format("{}: {}", place, why);
     } else if (const std::string old = need == Need::proof ? staleness(checked.figures, subject, fingerprint) : "";
                !old.empty()) {
-      if (agreement != nullptr) checked.warning = fmt::format("sources that have changed since, as agreed: {}", *agreement);
+      if (agreement != nullptr)
+        checked.warning = fmt::format("sources that have changed since, as agreed: {}", *agreement);
       else checked.reason = fmt::format("{} is stale: {}", place, old);
     }
   }
   checked.accepted = checked.reason.empty();
-  if (checked.accepted && checked.warning.empty()) checked.warning = other_environment(checked.figures, subject.backend, lock);
+  if (checked.accepted && checked.warning.empty())
+    checked.warning = other_environment(checked.figures, subject.backend, lock);
   if (!checked.accepted)
     checked.reason +=
         fmt::format("; renew it with `assay attest --kernel {}{}`", subject.id, signers.empty() ? "" : " --key KEY");
@@ -120,7 +122,7 @@ bool same_sources(const Tree& one, const Tree& other) {
 }  // namespace
 
 std::vector<ChangedKernel> touched(const std::vector<Subject>& all, const Tree& base, const Tree& now,
-                             const Environment& machine) {
+                                   const Environment& machine) {
   Fingerprints current(now);
   // Even if no source differs, an unresolved include is not proven unchanged.
   std::optional<Fingerprints> other;
@@ -150,7 +152,8 @@ Agreements agreements(const std::vector<std::string>& trailers, const std::vecto
     const bool known = what == name(Backend::cuda) || what == name(Backend::vulkan) || by_name(what) ||
                        std::ranges::any_of(all, [&](const Subject& s) { return s.id == what; });
     if (colon == std::string::npos || !known)
-      throw InputError(fmt::format("Gate-agree: {}", text), "names no kernel and no back end with evidence, or gives no reason",
+      throw InputError(fmt::format("Gate-agree: {}", text),
+                       "names no kernel and no back end with evidence, or gives no reason",
                        "write 'Gate-agree: WHAT: REASON' with WHAT a kernel's id, cuda or vulkan");
     found[what] = text.substr(colon + 2);
   }
@@ -198,7 +201,8 @@ std::vector<Checked> check_evidence(const std::vector<Subject>& all, const std::
     const Need needed = need(s.backend, changed.contains(s.id), edited, was != nullptr, is != nullptr, rules);
     // Only what the base holds may be stale: evidence made for this change is evidence of its sources.
     const std::string* agreement = edited ? nullptr : agreed(rules.agreements, s.id);
-    if (needed != Need::nothing) list.push_back(check(s, needed, fingerprints.of(s), after, lock, rules.signers, agreement));
+    if (needed != Need::nothing)
+      list.push_back(check(s, needed, fingerprints.of(s), after, lock, rules.signers, agreement));
   }
   return list;
 }

@@ -28,7 +28,7 @@ struct ChangedKernel {
 /// and ci/setup, or that run on a machine that differs from the lock. For a kernel that `base` lacks, every part
 /// differs.
 std::vector<ChangedKernel> touched(const std::vector<Subject>& all, const Tree& base, const Tree& now,
-                             const Environment& machine);
+                                   const Environment& machine);
 
 /// Result of checking the evidence of one kernel.
 struct Checked {
@@ -44,8 +44,8 @@ struct Checked {
 /// Reasons for which reviewers accept that evidence is stale or that a kernel refuses more, by kernel or back end.
 using Agreements = std::map<std::string, std::string>;
 
-/// Agreements from trailers of commits ("Gate-agree: WHAT: REASON"; WHAT is a kernel or a back end). Throws InputError where one
-/// names neither or gives no reason.
+/// Agreements from trailers of commits ("Gate-agree: WHAT: REASON"; WHAT is a kernel or a back end). Throws InputError
+/// where one names neither or gives no reason.
 Agreements agreements(const std::vector<std::string>& trailers, const std::vector<Subject>& all);
 
 /// The reason agreed to for a kernel or its back end; null: none.

@@ -173,23 +173,12 @@ std::string Includes::digest_within(const std::string& path, std::vector<std::st
 Includes::Parsed Includes::parse(const std::string& path, const std::string& text) const {
   Parsed own;
   switch (language(path)) {
-    case Language::code:
-      parse_code(path, text, own);
-      break;
-    case Language::cmake:
-      parse_cmake(path, text, own);
-      break;
-    case Language::yaml:
-      own.text = yaml_text(text);
-      break;
-    case Language::json:
-      own.text = json_text(text);
-      break;
-    case Language::python:
-      own.text = python_text(text);
-      break;
-    case Language::other:
-      own.text = text;
+    case Language::code: parse_code(path, text, own); break;
+    case Language::cmake: parse_cmake(path, text, own); break;
+    case Language::yaml: own.text = yaml_text(text); break;
+    case Language::json: own.text = json_text(text); break;
+    case Language::python: own.text = python_text(text); break;
+    case Language::other: own.text = text;
   }
   return own;
 }
@@ -335,7 +324,8 @@ bool Includes::shader(std::string_view name, Edges& edges) const {
     const std::vector<Token> tokens = code_tokens(*tree_.find(path));
     bool pragma = false;
     for (std::size_t i = 0; i + 2 < tokens.size(); ++i) {
-      if (tokens[i].kind == Token::Kind::directive) pragma = tokens[i + 1].text == "pragma" && tokens[i + 2].text == "shaders";
+      if (tokens[i].kind == Token::Kind::directive)
+        pragma = tokens[i + 1].text == "pragma" && tokens[i + 2].text == "shaders";
       const bool begins = tokens[i + 1].text == ";" || tokens[i + 1].text == "shaders";
       if (!pragma || !begins || tokens[i + 2].text != name) continue;
       edges.files.insert(path);

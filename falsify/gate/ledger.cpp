@@ -30,7 +30,8 @@ void compare_refusals(const std::string& kernel, const json& then, const json& n
   const double cases = now.value("cases", 0), before = then.value("cases", 0);
   if (cases == 0 || before == 0) return;
   const double share = then.value("refused", 0) / before, refused = now.value("refused", 0);
-  if (more_refusals(cases, refused, share)) list.push_back({kernel, now["id"].get<std::string>(), "refused", share, refused / cases});
+  if (more_refusals(cases, refused, share))
+    list.push_back({kernel, now["id"].get<std::string>(), "refused", share, refused / cases});
 }
 
 }  // namespace
@@ -57,8 +58,8 @@ std::vector<WorseFigure> grown(const std::string& kernel, const json& before, co
 
 std::string to_string(const WorseFigure& w) {
   if (w.figure == "refused")
-    return fmt::format("{}  {}: {:.0f}% of the cases refused, were {:.0f}%: --agree {} agrees to it", w.kernel, w.obligation, 100 * w.now,
-                       100 * w.before, w.kernel);
+    return fmt::format("{}  {}: {:.0f}% of the cases refused, were {:.0f}%: --agree {} agrees to it", w.kernel,
+                       w.obligation, 100 * w.now, 100 * w.before, w.kernel);
   return fmt::format("{}  {}: {} error/bound {:.3g}, was {:.3g}", w.kernel, w.obligation, w.figure, w.now, w.before);
 }
 

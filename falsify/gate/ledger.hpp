@@ -22,9 +22,9 @@ struct WorseFigure {
   bool stops() const { return figure == "refused"; }
 };
 
-/// Returns the figures of a kernel's obligations that are now at least `kWorseFactor` times the recorded value (evidence), or
-/// nonzero where the recorded value was zero; and shares of refused cases that have grown significantly. `now` is a
-/// report or evidence.
+/// Returns the figures of a kernel's obligations that are now at least `kWorseFactor` times the recorded value
+/// (evidence), or nonzero where the recorded value was zero; and shares of refused cases that have grown significantly.
+/// `now` is a report or evidence.
 std::vector<WorseFigure> grown(const std::string& kernel, const nlohmann::json& before, const nlohmann::json& now);
 
 /// Returns "softmax/cpu/naive  FALSIFY-SM-002: worst error/bound 0.31, was 0.012".

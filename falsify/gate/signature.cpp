@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-
 #include "core/errors.hpp"
 #include "core/files.hpp"
 #include "system/program.hpp"

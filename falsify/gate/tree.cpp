@@ -119,7 +119,8 @@ Tree committed_tree(const fs::path& root, const std::string& commit) {
 }
 
 std::vector<std::string> trailers(const fs::path& root, const std::string& commit, const std::string& key) {
-  const std::string text = said(root, {"log", "--format=%(trailers:unfold,valueonly,key=" + key + ")", commit + "..HEAD"});
+  const std::string text =
+      said(root, {"log", "--format=%(trailers:unfold,valueonly,key=" + key + ")", commit + "..HEAD"});
   std::vector<std::string> values;
   for (std::string_view rest = text; !rest.empty();)
     if (const std::string_view line = take(rest, '\n'); !line.empty()) values.emplace_back(line);

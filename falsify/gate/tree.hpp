@@ -32,7 +32,8 @@ std::string departure(const std::filesystem::path& root, const std::string& revi
 /// Returns the same files as of a commit. Throws like departure().
 Tree committed_tree(const std::filesystem::path& root, const std::string& commit);
 
-/// Values of a trailer ("Gate-agree: VALUE") in the messages of the commits after `commit` up to HEAD. Throws like departure().
+/// Values of a trailer ("Gate-agree: VALUE") in the messages of the commits after `commit` up to HEAD. Throws like
+/// departure().
 std::vector<std::string> trailers(const std::filesystem::path& root, const std::string& commit, const std::string& key);
 
 }  // namespace assay::falsify

@@ -12,7 +12,8 @@ struct Fault {
 };
 
 /// Registers `copy` as a mutant if it is a copy of the fault's kernel. `where`: in the list.
-inline void register_fault(const Kernel& copy, const Fault& fault, std::source_location where = std::source_location::current()) {
+inline void register_fault(const Kernel& copy, const Fault& fault,
+                           std::source_location where = std::source_location::current()) {
   if (copy.id != fault.kernel) return;
   Kernel mutant = copy;
   mutant.id = fault.id;

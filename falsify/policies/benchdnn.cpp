@@ -16,15 +16,11 @@ namespace {
 /// epsilon_dt: the distance from 1 to the next number.
 double epsilon(DType dtype) {
   switch (dtype) {
-    case DType::f32:
-      return 0x1p-23;
-    case DType::f16:
-      return 0x1p-10;
-    case DType::bf16:
-      return 0x1p-7;
+    case DType::f32: return 0x1p-23;
+    case DType::f16: return 0x1p-10;
+    case DType::bf16: return 0x1p-7;
     case DType::i32:
-    case DType::u8:
-      break;
+    case DType::u8: break;
   }
   return 0;
 }

@@ -51,18 +51,12 @@ std::vector<std::vector<double>> run_reference(const Problem& problem, const std
 [[noreturn]] void refuse(const Reply& reply) {
   using Status = Reply::Status;
   switch (reply.status) {
-    case Status::refused:
-      throw Refused{};
-    case Status::unavailable:
-      throw Unavailable("the kernel's device", reply.detail);
-    case Status::invalid:
-      throw std::logic_error("a sample is no call of its operation: " + reply.detail);
-    case Status::crashed:
-      throw Caught{"crash: " + reply.detail};
-    case Status::hung:
-      throw Caught{"hang: " + reply.detail};
-    default:
-      throw Caught{"error: " + reply.detail};
+    case Status::refused: throw Refused{};
+    case Status::unavailable: throw Unavailable("the kernel's device", reply.detail);
+    case Status::invalid: throw std::logic_error("a sample is no call of its operation: " + reply.detail);
+    case Status::crashed: throw Caught{"crash: " + reply.detail};
+    case Status::hung: throw Caught{"hang: " + reply.detail};
+    default: throw Caught{"error: " + reply.detail};
   }
 }
 

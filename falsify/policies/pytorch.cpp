@@ -28,18 +28,11 @@ Rejection rejects(const Rule&, const Output& output) {
   // _DTYPE_PRECISIONS; integers are compared exactly. TestCase.assertEqual has equal_nan=True.
   double relative = 0, absolute = 0;
   switch (output.dtype) {
-    case DType::f32:
-      relative = 1.3e-6, absolute = output.tf32 ? kTf32 : 1e-5;
-      break;
-    case DType::f16:
-      relative = 1e-3, absolute = 1e-5;
-      break;
-    case DType::bf16:
-      relative = 1.6e-2, absolute = 1e-5;
-      break;
+    case DType::f32: relative = 1.3e-6, absolute = output.tf32 ? kTf32 : 1e-5; break;
+    case DType::f16: relative = 1e-3, absolute = 1e-5; break;
+    case DType::bf16: relative = 1.6e-2, absolute = 1e-5; break;
     case DType::i32:
-    case DType::u8:
-      break;
+    case DType::u8: break;
   }
   const std::ptrdiff_t at = first_beyond(output.got, output.want, relative, absolute, true);
   if (at < 0) return std::nullopt;

@@ -12,18 +12,26 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::array<std::string_view, 7> kColumns{"indexing", "formula", "gradient", "precision", "state", "special", "races"};
+constexpr std::array<std::string_view, 7> kColumns{"indexing", "formula", "gradient", "precision",
+                                                   "state",    "special", "races"};
 
 /// Columns of classes of faults (falsify/mutation/faults.py) and of families of automatic mutants, except faults of the
 /// formula.
 constexpr std::pair<std::string_view, std::string_view> kColumnOf[] = {
-    {"tile_edge", "indexing"},   {"joint_shape", "indexing"},  {"narrow_counter", "indexing"}, {"rare_branch", "indexing"},
-    {"mask", "indexing"},        {"head_map", "indexing"},     {"vector_tail", "indexing"},    {"alignment", "indexing"},
-    {"stride", "indexing"},      {"adversarial", "indexing"},  {"comparison", "indexing"},     {"loop", "indexing"},
-    {"branch", "indexing"},      {"index", "indexing"},        {"component", "indexing"},      {"precision", "precision"},
-    {"accumulation", "precision"}, {"fma", "precision"},       {"half", "precision"},          {"bfloat16", "precision"},
-    {"stale_memory", "state"},   {"store", "state"},           {"duplicate", "state"},         {"overflow", "special"},
-    {"nonfinite", "special"},    {"race", "races"},            {"barrier", "races"},           {"subgroup", "races"}};
+    {"tile_edge", "indexing"},      {"joint_shape", "indexing"},
+    {"narrow_counter", "indexing"}, {"rare_branch", "indexing"},
+    {"mask", "indexing"},           {"head_map", "indexing"},
+    {"vector_tail", "indexing"},    {"alignment", "indexing"},
+    {"stride", "indexing"},         {"adversarial", "indexing"},
+    {"comparison", "indexing"},     {"loop", "indexing"},
+    {"branch", "indexing"},         {"index", "indexing"},
+    {"component", "indexing"},      {"precision", "precision"},
+    {"accumulation", "precision"},  {"fma", "precision"},
+    {"half", "precision"},          {"bfloat16", "precision"},
+    {"stale_memory", "state"},      {"store", "state"},
+    {"duplicate", "state"},         {"overflow", "special"},
+    {"nonfinite", "special"},       {"race", "races"},
+    {"barrier", "races"},           {"subgroup", "races"}};
 
 json to_json(const Judgement& judgement) {
   json j{{"covered", judgement.covered},
@@ -82,7 +90,8 @@ std::string_view column_of(std::string_view op, std::string_view fault_class) {
   return op.ends_with("_backward") ? "gradient" : "formula";
 }
 
-json judge_all(const Kernel& kernel, std::string_view fault, std::string_view fault_class, const JudgeOptions& options) {
+json judge_all(const Kernel& kernel, std::string_view fault, std::string_view fault_class,
+               const JudgeOptions& options) {
   const OpDescriptor& op = operation(kernel.op);
   const bool mutant = !fault.empty();
   json result{
@@ -102,8 +111,8 @@ json policy_report(std::vector<json> kernels, const json& settings) {
   for (const json& k : kernels)
     if (absent(k)) unavailable.push_back(k["kernel"]);
   std::erase_if(kernels, absent);
-  json report{{"schema", "assay-policies/1"}, {"settings", settings},       {"unavailable", unavailable},
-              {"policies", json::array()},    {"classes", kColumns}, {"beyond_ours", json::array()}};
+  json report{{"schema", "assay-policies/1"}, {"settings", settings}, {"unavailable", unavailable},
+              {"policies", json::array()},    {"classes", kColumns},  {"beyond_ours", json::array()}};
   json sizes = json::object();
   for (const std::string_view name : kColumns) sizes[std::string(name)] = 0;
   for (const json& k : kernels)

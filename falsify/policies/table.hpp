@@ -15,7 +15,8 @@ std::string_view column_of(std::string_view op, std::string_view fault_class);
 
 /// Judges one kernel under every policy: kernel, op, mutant, fault, class (its column), and under `policies` by name:
 /// covered, rejected, cases, refused, seconds, unavailable. `fault` is empty for a correct kernel.
-nlohmann::json judge_all(const Kernel& kernel, std::string_view fault, std::string_view fault_class, const JudgeOptions& options);
+nlohmann::json judge_all(const Kernel& kernel, std::string_view fault, std::string_view fault_class,
+                         const JudgeOptions& options);
 
 /// Totals the documents of judge_all(), by policy: operations covered, mutants judged, killed, missed by class, correct
 /// kernels judged and rejected, milliseconds per case. `beyond_ours`: mutants that a policy kills and ours does not.

@@ -28,7 +28,8 @@ void fill(View<T> view, const T& value) {
   if (view.size() == 0) return;
   for (Index n = 0; n < view.size(); ++n) {
     Index rest = n, place = 0;
-    for (int axis = view.rank() - 1; axis >= 0; --axis) place += rest % view.dim(axis) * view.stride(axis), rest /= view.dim(axis);
+    for (int axis = view.rank() - 1; axis >= 0; --axis)
+      place += rest % view.dim(axis) * view.stride(axis), rest /= view.dim(axis);
     view.data()[place] = value;
   }
 }
@@ -38,7 +39,8 @@ template <class T>
 class Execution {
  public:
   /// Parameters, states and inputs hold zeros; temporaries hold `poison`.
-  Execution(const program::Program& program, const program::Plan& plan, const T& poison) : program_(program), plan_(plan) {
+  Execution(const program::Program& program, const program::Plan& plan, const T& poison)
+      : program_(program), plan_(plan) {
     std::vector<std::size_t> elements(plan.slot_bytes.size());
     for (std::size_t i = 0; i < program.storages.size(); ++i) {
       auto& n = elements[slot(i)];
@@ -61,7 +63,7 @@ class Execution {
   void run(const program::Step& step) {
     std::vector<View<T>> views;
     for (const program::Value v : step.tensors) views.push_back((*this)[v]);
-    reference_in<T>(*step.op)(views, step.params);
+    reference_in<T> (*step.op)(views, step.params);
   }
 
  private:

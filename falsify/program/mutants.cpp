@@ -16,16 +16,20 @@ using program::ValueInfo;
 
 bool reads(const Step& step, std::size_t t) { return step.op->tensors[t].role == Role::in; }
 
-bool changes_in_place(const Step& step) { return std::ranges::any_of(step.op->tensors, [](const TensorInfo& t) { return t.role == Role::inout; }); }
+bool changes_in_place(const Step& step) {
+  return std::ranges::any_of(step.op->tensors, [](const TensorInfo& t) { return t.role == Role::inout; });
+}
 
 bool alike(const Program& program, Value v, Value w) {
-  return v != w && program[v].shape == program[w].shape && program[v].strides == program[w].strides && program.storage_of(v).dtype == program.storage_of(w).dtype &&
+  return v != w && program[v].shape == program[w].shape && program[v].strides == program[w].strides &&
+         program.storage_of(v).dtype == program.storage_of(w).dtype &&
          (program[v].storage != program[w].storage || program[v].offset != program[w].offset);
 }
 
 class Mutator {
  public:
-  Mutator(const Program& program, const Plan& plan, std::size_t alternatives) : program_(program), plan_(plan), alternatives_(alternatives) {}
+  Mutator(const Program& program, const Plan& plan, std::size_t alternatives)
+      : program_(program), plan_(plan), alternatives_(alternatives) {}
 
   std::vector<ProgramMutant> all() {
     for (std::size_t s = 0; s < program_.steps.size(); ++s) {
@@ -34,10 +38,12 @@ class Mutator {
       swap_operands(s);
       other_operands(s);
       other_constants(s);
-      ProgramMutant& stale = add(ProgramFault::stale_value, fmt::format("{}: left out from the second run on", program::describe(step)));
+      ProgramMutant& stale =
+          add(ProgramFault::stale_value, fmt::format("{}: left out from the second run on", program::describe(step)));
       stale.stale_step = static_cast<int>(s);
       if (!changes_in_place(step)) continue;
-      add(ProgramFault::forgotten_sum, fmt::format("{}: adds to zero", program::describe(step))).forgetful_step = static_cast<int>(s);
+      add(ProgramFault::forgotten_sum, fmt::format("{}: adds to zero", program::describe(step))).forgetful_step =
+          static_cast<int>(s);
       ProgramMutant& twice = add(ProgramFault::repeated_step, fmt::format("{}: made twice", program::describe(step)));
       twice.program.steps.insert(twice.program.steps.begin() + static_cast<std::ptrdiff_t>(s), step);
     }
@@ -46,10 +52,13 @@ class Mutator {
   }
 
  private:
-  ProgramMutant& add(ProgramFault fault, std::string description) { return mutants_.emplace_back(fault, std::move(description), program_, plan_); }
+  ProgramMutant& add(ProgramFault fault, std::string description) {
+    return mutants_.emplace_back(fault, std::move(description), program_, plan_);
+  }
 
   void drop(std::size_t s) {
-    ProgramMutant& m = add(ProgramFault::dropped_step, fmt::format("{}: left out", program::describe(program_.steps[s])));
+    ProgramMutant& m =
+        add(ProgramFault::dropped_step, fmt::format("{}: left out", program::describe(program_.steps[s])));
     m.program.steps.erase(m.program.steps.begin() + static_cast<std::ptrdiff_t>(s));
   }
 
@@ -58,7 +67,9 @@ class Mutator {
     for (std::size_t t = 0; t < step.tensors.size(); ++t)
       for (std::size_t u = 0; u < t; ++u)
         if (reads(step, t) && reads(step, u) && alike(program_, step.tensors[t], step.tensors[u])) {
-          ProgramMutant& m = add(ProgramFault::swapped_operands, fmt::format("{}: {} and {} exchanged", program::describe(step), step.op->tensors[u].name, step.op->tensors[t].name));
+          ProgramMutant& m =
+              add(ProgramFault::swapped_operands, fmt::format("{}: {} and {} exchanged", program::describe(step),
+                                                              step.op->tensors[u].name, step.op->tensors[t].name));
           std::swap(m.program.steps[s].tensors[t], m.program.steps[s].tensors[u]);
         }
   }
@@ -77,7 +88,8 @@ class Mutator {
         if (found == alternatives_) break;
         if (!alike(program_, v, step.tensors[t]) || std::ranges::find(step.tensors, v) != step.tensors.end()) continue;
         ++found;
-        ProgramMutant& m = add(ProgramFault::wrong_operand, fmt::format("{}: reads {} for {}", program::describe(step), program_[v].name, step.op->tensors[t].name));
+        ProgramMutant& m = add(ProgramFault::wrong_operand, fmt::format("{}: reads {} for {}", program::describe(step),
+                                                                        program_[v].name, step.op->tensors[t].name));
         m.program.steps[s].tensors[t] = v;
       }
     }
@@ -91,10 +103,15 @@ class Mutator {
       if (others.empty()) others = {2 * step.params[p], 0.5 * step.params[p], info.typical, step.params[p] + 1};
       std::size_t found = 0;
       for (const double other : others) {
-        const bool admitted = info.choices.empty() ? info.min <= other && other <= info.max && (!info.integer || other == std::floor(other)) : true;
+        const bool admitted = info.choices.empty() ? info.min <= other && other <= info.max &&
+                                                         (!info.integer || other == std::floor(other))
+                                                   : true;
         if (found == alternatives_ || other == step.params[p] || !admitted) continue;
         ++found;
-        add(ProgramFault::other_constant, fmt::format("{}: {} = {} for {}", program::describe(step), info.name, other, step.params[p])).program.steps[s].params[p] = other;
+        add(ProgramFault::other_constant,
+            fmt::format("{}: {} = {} for {}", program::describe(step), info.name, other, step.params[p]))
+            .program.steps[s]
+            .params[p] = other;
       }
     }
   }
@@ -112,12 +129,17 @@ class Mutator {
     for (std::size_t x = 0; x < lives.size(); ++x) {
       std::size_t found = 0;
       for (std::size_t y = 0; y < x && found < alternatives_; ++y) {
-        const bool temporary = program_.storages[x].kind == Kind::temporary && program_.storages[y].kind == Kind::temporary;
+        const bool temporary =
+            program_.storages[x].kind == Kind::temporary && program_.storages[y].kind == Kind::temporary;
         // Written while the other one is still needed.
         const bool meet = lives[y].first < lives[x].first && lives[x].first < lives[y].last;
-        if (!temporary || !meet || program_.storages[x].elements > program_.storages[y].elements || plan_.slot_of[x] == plan_.slot_of[y]) continue;
+        if (!temporary || !meet || program_.storages[x].elements > program_.storages[y].elements ||
+            plan_.slot_of[x] == plan_.slot_of[y])
+          continue;
         ++found;
-        ProgramMutant& m = add(ProgramFault::shared_slot, fmt::format("{} lies in the memory of {}", program_.storages[x].name, program_.storages[y].name));
+        ProgramMutant& m =
+            add(ProgramFault::shared_slot,
+                fmt::format("{} lies in the memory of {}", program_.storages[x].name, program_.storages[y].name));
         m.plan.slot_of[x] = m.plan.slot_of[y];
       }
     }

@@ -32,13 +32,16 @@ struct ProgramMutant {
   int forgetful_step = -1;  ///< what it adds to is zero before
 };
 
-/// All mutants of a program on its plan, at most `alternatives` of a kind at one operand, constant or storage. O(steps²).
-std::vector<ProgramMutant> program_mutants(const program::Program& program, const program::Plan& plan, std::size_t alternatives = 2);
+/// All mutants of a program on its plan, at most `alternatives` of a kind at one operand, constant or storage.
+/// O(steps²).
+std::vector<ProgramMutant> program_mutants(const program::Program& program, const program::Plan& plan,
+                                           std::size_t alternatives = 2);
 
-/// Runs a mutant, or with none of its marks a right program, `runs` times in a number type. `prepare(run, execution)` sets inputs before
-/// each run.
+/// Runs a mutant, or with none of its marks a right program, `runs` times in a number type. `prepare(run, execution)`
+/// sets inputs before each run.
 template <class T>
-void run_mutant(const ProgramMutant& mutant, Execution<T>& execution, int runs, const std::function<void(int, Execution<T>&)>& prepare) {
+void run_mutant(const ProgramMutant& mutant, Execution<T>& execution, int runs,
+                const std::function<void(int, Execution<T>&)>& prepare) {
   for (int r = 0; r < runs; ++r) {
     prepare(r, execution);
     for (std::size_t s = 0; s < mutant.program.steps.size(); ++s) {

@@ -35,7 +35,14 @@ Outcome accumulate::undone(Trial& trial) {
 Outcome accumulate::batch_invariance(Trial& trial) { return independent_of_batch(trial); }
 
 audit::Subject accumulate::audited() {
-  return {.sums = {{.says = "dst[0,0]", .terms = audit::Terms::values, .dims = {4, 64}, .count = 2, .left = {0}, .second = {1}, .param = 0, .result = {0}}}};
+  return {.sums = {{.says = "dst[0,0]",
+                    .terms = audit::Terms::values,
+                    .dims = {4, 64},
+                    .count = 2,
+                    .left = {0},
+                    .second = {1},
+                    .param = 0,
+                    .result = {0}}}};
 }
 
 }  // namespace assay::falsify

@@ -118,7 +118,13 @@ Outcome adamw_step::trajectory(Trial& trial) {
 }
 
 audit::Subject adamw_step::audited() {
-  return {.sums = {{.says = "p[0] without gradient and decay", .terms = audit::Terms::values, .dims = {64}, .count = 1, .left = {0}, .result = {0}, .background = [](Problem& p) { p.params[4] = 0; }}}};
+  return {.sums = {{.says = "p[0] without gradient and decay",
+                    .terms = audit::Terms::values,
+                    .dims = {64},
+                    .count = 1,
+                    .left = {0},
+                    .result = {0},
+                    .background = [](Problem& p) { p.params[4] = 0; }}}};
 }
 
 }  // namespace assay::falsify

@@ -30,7 +30,9 @@ float amplitude(int exponent) { return std::ldexp(1.0F, exponent); }
 }  // namespace
 }  // namespace attention
 
-void attention::make_inputs(Problem& problem, Strategy strategy, Random& random) { sensible_heads(problem, strategy, random); }
+void attention::make_inputs(Problem& problem, Strategy strategy, Random& random) {
+  sensible_heads(problem, strategy, random);
+}
 
 Outcome attention::batch_slicing(Trial& trial) { return rows_are_independent(trial); }
 
@@ -140,10 +142,29 @@ void all_seen(Problem& p) {
 }  // namespace attention
 
 audit::Subject attention::audited() {
-  return {.sums = {{.says = "y[0,0,0,0] over keys", .terms = audit::Terms::values, .dims = {1, 4, 64, 1, 1, 16}, .count = 64, .left = {2, 0, 16}, .result = {5}, .scale = 1.0 / 64, .background = &all_seen},
-           {.says = "the score in logsumexp[0,0,0] over d", .terms = audit::Terms::products, .dims = {1, 4, 1, 1, 1, 64}, .count = 64, .left = {0}, .right = {1}, .result = {6}, .background = &all_seen},
-           {.says = "the denominator in logsumexp[0,0,0] over keys", .terms = audit::Terms::exponentials, .dims = {1, 4, 32, 1, 1, 16}, .count = 32, .left = {1, 0, 16}, .result = {6},
-            .background = [](Problem& p) { all_seen(p), p.values[0][0] = 1; }}},
+  return {.sums = {{.says = "y[0,0,0,0] over keys",
+                    .terms = audit::Terms::values,
+                    .dims = {1, 4, 64, 1, 1, 16},
+                    .count = 64,
+                    .left = {2, 0, 16},
+                    .result = {5},
+                    .scale = 1.0 / 64,
+                    .background = &all_seen},
+                   {.says = "the score in logsumexp[0,0,0] over d",
+                    .terms = audit::Terms::products,
+                    .dims = {1, 4, 1, 1, 1, 64},
+                    .count = 64,
+                    .left = {0},
+                    .right = {1},
+                    .result = {6},
+                    .background = &all_seen},
+                   {.says = "the denominator in logsumexp[0,0,0] over keys",
+                    .terms = audit::Terms::exponentials,
+                    .dims = {1, 4, 32, 1, 1, 16},
+                    .count = 32,
+                    .left = {1, 0, 16},
+                    .result = {6},
+                    .background = [](Problem& p) { all_seen(p), p.values[0][0] = 1; }}},
           .dims = {2, 9, 70, 2, 4, 20}};
 }
 

@@ -23,7 +23,8 @@ void bring_scores_together(Problem& problem) {
       if (std::isfinite(x)) most = std::max(most, std::fabs(static_cast<double>(x)));
     return most;
   };
-  const double score = problem.params[0] * std::sqrt(static_cast<double>(problem.dims[5])) * largest(problem.values[0]) * largest(problem.values[1]);
+  const double score = problem.params[0] * std::sqrt(static_cast<double>(problem.dims[5])) *
+                       largest(problem.values[0]) * largest(problem.values[1]);
   if (score > 16)
     for (float& x : problem.values[0]) x = std::ldexp(x, -std::ilogb(score / 8));
 }
@@ -43,7 +44,8 @@ void keep_few_columns(Problem& problem, Random& random) {
 /// Sets y and logsumexp to the values that the forward pass saves; planted values in them stay.
 void attention_backward::make_inputs(Problem& problem, Strategy strategy, Random& random) {
   sensible_heads(problem, strategy, random, false);
-  if (strategy != Strategy::directed && strategy != Strategy::runs && random.chance(0.8)) bring_scores_together(problem);
+  if (strategy != Strategy::directed && strategy != Strategy::runs && random.chance(0.8))
+    bring_scores_together(problem);
   if (strategy == Strategy::directed && random.chance(0.3)) keep_few_columns(problem, random);
   const auto widened_view = [&](int tensor) {
     std::vector<double> values;
@@ -51,11 +53,13 @@ void attention_backward::make_inputs(Problem& problem, Strategy strategy, Random
       values.push_back(problem.op->tensors[static_cast<std::size_t>(tensor)].storage ? stored(problem.storage, x) : x);
     return values;
   };
-  const std::vector<double> q = widened_view(0), k = widened_view(1), v = widened_view(2), lengths = widened_view(3), starts = widened_view(4);
+  const std::vector<double> q = widened_view(0), k = widened_view(1), v = widened_view(2), lengths = widened_view(3),
+                            starts = widened_view(4);
   std::vector<double> y(problem.values[5].size()), logsumexp(problem.values[6].size());
   reference::attention<double>({q.data(), problem.shape(0)}, {k.data(), problem.shape(1)}, {v.data(), problem.shape(2)},
-                               {lengths.data(), problem.shape(3)}, {starts.data(), problem.shape(4)}, {y.data(), problem.shape(5)},
-                               {logsumexp.data(), problem.shape(6)}, problem.params[0], problem.params[1]);
+                               {lengths.data(), problem.shape(3)}, {starts.data(), problem.shape(4)},
+                               {y.data(), problem.shape(5)}, {logsumexp.data(), problem.shape(6)}, problem.params[0],
+                               problem.params[1]);
   const auto take = [](const std::vector<double>& from, std::vector<float>& to) {
     for (std::size_t e = 0; e < to.size(); ++e)
       if (std::isfinite(to[e])) to[e] = static_cast<float>(from[e]);
@@ -95,7 +99,8 @@ Outcome attention_backward::repeated_heads(Trial& trial) {
 Outcome attention_backward::upstream_scaling(Trial& trial) {
   const Problem plain = weights_of_normal_size(trial);
   const int by = static_cast<int>(trial.random("scaling").between(1, 4));
-  if (!scales_exactly(plain, 7, by)) return Outcome::not_applicable("an upstream gradient that its storage cannot scale");
+  if (!scales_exactly(plain, 7, by))
+    return Outcome::not_applicable("an upstream gradient that its storage cannot scale");
   Problem scaled = plain;
   for (float& x : scaled.values[7]) x = std::ldexp(x, by);
   return trial.scales(plain, scaled, {by, by, by});
@@ -116,7 +121,10 @@ Outcome attention_backward::causality(Trial& trial) {
       for (Index j = a.visible(b, a.s - 1); j < a.t; ++j)
         for (Index g = 0; g < a.kv_heads; ++g)
           for (Index c = 0; c < a.d; ++c) want[a.key(b, j, g, c)] = 0;
-    outcome &= compare_bits(o == 0 ? "dq" : o == 1 ? "dk" : "dv", plain.shape(static_cast<int>(o == 0 ? 0 : o)), other.outputs[o], want,
+    outcome &= compare_bits(o == 0   ? "dq"
+                            : o == 1 ? "dk"
+                                     : "dv",
+                            plain.shape(static_cast<int>(o == 0 ? 0 : o)), other.outputs[o], want,
                             "after keys and values that no query sees have changed");
   }
   return trial.related(std::move(outcome), Related::always, {{plain, run}, {changed, other}});
@@ -135,11 +143,29 @@ void weights_one(Problem& p) {
 }  // namespace attention_backward
 
 audit::Subject attention_backward::audited() {
-  return {.sums = {{.says = "dv[0,0,0,0] over queries", .terms = audit::Terms::values, .dims = {1, 64, 4, 1, 1, 16}, .count = 64, .left = {7, 0, 16}, .result = {10}, .background = &weights_one},
-           {.says = "dq[0,0,0,0] over keys", .terms = audit::Terms::products, .dims = {1, 4, 64, 1, 1, 16}, .count = 64, .left = {2, 0, 16}, .right = {1, 0, 16}, .result = {8},
-            .background = [](Problem& p) { weights_one(p), p.values[7][0] = 1; }},
-           {.says = "dk[0,0,0,0] over queries", .terms = audit::Terms::products, .dims = {1, 64, 4, 1, 1, 16}, .count = 64, .left = {7, 0, 16}, .right = {0, 0, 16}, .result = {9},
-            .background = [](Problem& p) { weights_one(p), p.values[2][0] = 1; }}},
+  return {.sums = {{.says = "dv[0,0,0,0] over queries",
+                    .terms = audit::Terms::values,
+                    .dims = {1, 64, 4, 1, 1, 16},
+                    .count = 64,
+                    .left = {7, 0, 16},
+                    .result = {10},
+                    .background = &weights_one},
+                   {.says = "dq[0,0,0,0] over keys",
+                    .terms = audit::Terms::products,
+                    .dims = {1, 4, 64, 1, 1, 16},
+                    .count = 64,
+                    .left = {2, 0, 16},
+                    .right = {1, 0, 16},
+                    .result = {8},
+                    .background = [](Problem& p) { weights_one(p), p.values[7][0] = 1; }},
+                   {.says = "dk[0,0,0,0] over queries",
+                    .terms = audit::Terms::products,
+                    .dims = {1, 64, 4, 1, 1, 16},
+                    .count = 64,
+                    .left = {7, 0, 16},
+                    .right = {0, 0, 16},
+                    .result = {9},
+                    .background = [](Problem& p) { weights_one(p), p.values[2][0] = 1; }}},
           .dims = {2, 9, 70, 2, 4, 20}};
 }
 

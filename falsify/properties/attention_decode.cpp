@@ -21,8 +21,8 @@ enum Output { kNewKCache, kNewVCache, kResult };
 /// A call: its dims, and access to its elements.
 struct Decode {
   explicit Decode(Problem& p)
-      : batch(p.dims[0]), capacity(p.dims[1]), kv_heads(p.dims[2]), heads(p.dims[3]), d(p.dims[4]), lengths(p.values[kLengths]),
-        row{&p.values[kK], &p.values[kV]}, cache{&p.values[kKCache], &p.values[kVCache]} {}
+      : batch(p.dims[0]), capacity(p.dims[1]), kv_heads(p.dims[2]), heads(p.dims[3]), d(p.dims[4]),
+        lengths(p.values[kLengths]), row{&p.values[kK], &p.values[kV]}, cache{&p.values[kKCache], &p.values[kVCache]} {}
 
   Index width() const { return kv_heads * d; }
   Index length(Index b) const { return static_cast<Index>(lengths[static_cast<std::size_t>(b)]); }
@@ -46,11 +46,15 @@ void append(Problem& problem) {
 Problem as_attention(Problem problem) {
   append(problem);
   const Decode a(problem);
-  Problem whole{&operation("attention"), {a.batch, 1, a.capacity, a.kv_heads, a.heads, a.d}, {problem.params[0], 1}, {},
+  Problem whole{&operation("attention"),
+                {a.batch, 1, a.capacity, a.kv_heads, a.heads, a.d},
+                {problem.params[0], 1},
+                {},
                 problem.storage};
   std::vector<float> keys = a.lengths;
   for (float& length : keys) length += 1;
-  whole.values = {problem.values[kQ], problem.values[kKCache], problem.values[kVCache], std::move(keys), a.lengths, {}, {}};
+  whole.values = {
+      problem.values[kQ], problem.values[kKCache], problem.values[kVCache], std::move(keys), a.lengths, {}, {}};
   return whole;
 }
 
@@ -72,7 +76,8 @@ Outcome attends(const Trial& trial, const Problem& problem, const Run& run) {
 }
 
 Outcome agree(const Trial& trial, const Problem& problem, const Run& run, const Run& other) {
-  return same_within("y", problem.shape(kY), widened(other.outputs[kResult]), widened(run.outputs[kResult]), trial.oracle(problem)[kResult]);
+  return same_within("y", problem.shape(kY), widened(other.outputs[kResult]), widened(run.outputs[kResult]),
+                     trial.oracle(problem)[kResult]);
 }
 
 void draw(std::vector<float>& values, const Problem& problem, Random& random) {
@@ -106,13 +111,16 @@ Outcome attention_decode::batch_slicing(Trial& trial) { return rows_are_independ
 Outcome attention_decode::repeated_heads(Trial& trial) {
   const Problem shared = trial.problem();
   Problem repeated = shared;
-  const auto group = static_cast<std::size_t>(shared.dims[3] / shared.dims[2]), d = static_cast<std::size_t>(shared.dims[4]);
+  const auto group = static_cast<std::size_t>(shared.dims[3] / shared.dims[2]),
+             d = static_cast<std::size_t>(shared.dims[4]);
   repeated.dims[2] = shared.dims[3];
   for (std::size_t tensor : {kK, kV, kKCache, kVCache}) {
     std::vector<float> rows;
     rows.reserve(shared.values[tensor].size() * group);
-    for (auto head = shared.values[tensor].begin(); head != shared.values[tensor].end(); head += static_cast<std::ptrdiff_t>(d))
-      for (std::size_t copy = 0; copy < group; ++copy) rows.insert(rows.end(), head, head + static_cast<std::ptrdiff_t>(d));
+    for (auto head = shared.values[tensor].begin(); head != shared.values[tensor].end();
+         head += static_cast<std::ptrdiff_t>(d))
+      for (std::size_t copy = 0; copy < group; ++copy)
+        rows.insert(rows.end(), head, head + static_cast<std::ptrdiff_t>(d));
     repeated.values[tensor] = std::move(rows);
   }
   const Run run = trial.run(shared), other = trial.run(repeated);
@@ -169,9 +177,10 @@ Outcome attention_decode::past_the_end(Trial& trial) {
   for (Index b = 0; b < to.batch; ++b)
     for (int which : {0, 1})
       for (Index at = to.length(b) * to.width(); at < to.capacity * to.width(); ++at)
-        to.place(which, b, 0)[at] = kind == 0   ? std::numeric_limits<float>::quiet_NaN()
-                                    : kind == 1 ? static_cast<float>(random.sign()) * std::numeric_limits<float>::infinity()
-                                                : static_cast<float>(static_cast<int>(random.between(-100, 100)) | 1);
+        to.place(which, b, 0)[at] = kind == 0 ? std::numeric_limits<float>::quiet_NaN()
+                                    : kind == 1
+                                        ? static_cast<float>(random.sign()) * std::numeric_limits<float>::infinity()
+                                        : static_cast<float>(static_cast<int>(random.between(-100, 100)) | 1);
   const Run run = trial.run(plain), other = trial.run(changed);
   Outcome outcome = trial.related(compare_bits("y", plain.shape(kY), other.outputs[kResult], run.outputs[kResult],
                                                "after what stands at places past the end has changed"),
@@ -181,7 +190,8 @@ Outcome attention_decode::past_the_end(Trial& trial) {
 }
 
 Outcome attention_decode::cache_bits(Trial& trial) {
-  static constexpr Strategy kStrategies[] = {Strategy::nonfinite, Strategy::gaussian, Strategy::signed_zeros, Strategy::subnormal};
+  static constexpr Strategy kStrategies[] = {Strategy::nonfinite, Strategy::gaussian, Strategy::signed_zeros,
+                                             Strategy::subnormal};
   const Problem problem = trial.problem(kStrategies[trial.random("strategy").below(std::size(kStrategies))]);
   return caches_hold(problem, trial.run(problem));
 }
@@ -206,9 +216,17 @@ Outcome attention_decode::key_permutation(Trial& trial) {
 }
 
 audit::Subject attention_decode::audited() {
-  return {.sums = {{.says = "y[0,0,0] over places", .terms = audit::Terms::values, .dims = {1, 64, 1, 1, 16}, .count = 63, .left = {kVCache, 0, 16}, .result = {kY}, .scale = 1.0 / 64,
-            .background = [](Problem& p) { p.values[kLengths][0] = static_cast<float>(p.dims[1] - 1), p.params[0] = 1; }}},
-          .dims = {2, 70, 2, 4, 20}};
+  return {
+      .sums = {{.says = "y[0,0,0] over places",
+                .terms = audit::Terms::values,
+                .dims = {1, 64, 1, 1, 16},
+                .count = 63,
+                .left = {kVCache, 0, 16},
+                .result = {kY},
+                .scale = 1.0 / 64,
+                .background =
+                    [](Problem& p) { p.values[kLengths][0] = static_cast<float>(p.dims[1] - 1), p.params[0] = 1; }}},
+      .dims = {2, 70, 2, 4, 20}};
 }
 
 }  // namespace assay::falsify

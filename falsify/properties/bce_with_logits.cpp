@@ -77,8 +77,15 @@ Outcome bce_with_logits::soft_targets(Trial& trial) {
 }
 
 audit::Subject bce_with_logits::audited() {
-  return {.sums = {{.says = "loss[0] over classes", .terms = audit::Terms::products, .dims = {4, 64}, .count = 64, .left = {1}, .right = {2}, .result = {3}, .scale = 2,
-            .background = [](Problem& p) { std::ranges::fill(p.values[0], -128.0F); }}}};
+  return {.sums = {{.says = "loss[0] over classes",
+                    .terms = audit::Terms::products,
+                    .dims = {4, 64},
+                    .count = 64,
+                    .left = {1},
+                    .right = {2},
+                    .result = {3},
+                    .scale = 2,
+                    .background = [](Problem& p) { std::ranges::fill(p.values[0], -128.0F); }}}};
 }
 
 }  // namespace assay::falsify

@@ -43,12 +43,19 @@ Outcome bce_with_logits_backward::mirror(Trial& trial) {
 }
 
 audit::Subject bce_with_logits_backward::audited() {
-  return {.sums = {{.says = "dlogits[0,0]", .terms = audit::Terms::values, .dims = {4, 1}, .count = 1, .left = {3}, .result = {4}, .scale = -1,
-            .background = [](Problem& p) {
-              std::ranges::fill(p.values[0], -128.0F);
-              std::ranges::fill(p.values[1], 1.0F);
-              std::ranges::fill(p.values[2], 1.0F);
-            }}},
+  return {.sums = {{.says = "dlogits[0,0]",
+                    .terms = audit::Terms::values,
+                    .dims = {4, 1},
+                    .count = 1,
+                    .left = {3},
+                    .result = {4},
+                    .scale = -1,
+                    .background =
+                        [](Problem& p) {
+                          std::ranges::fill(p.values[0], -128.0F);
+                          std::ranges::fill(p.values[1], 1.0F);
+                          std::ranges::fill(p.values[2], 1.0F);
+                        }}},
           .dims = {4, 64}};
 }
 

@@ -40,7 +40,12 @@ Outcome bias_add_backward::row_additivity(Trial& trial) {
 }
 
 audit::Subject bias_add_backward::audited() {
-  return {.sums = {{.says = "dbias[0] over m", .terms = audit::Terms::values, .dims = {64, 16}, .count = 64, .left = {0, 0, 16}, .result = {2}}}};
+  return {.sums = {{.says = "dbias[0] over m",
+                    .terms = audit::Terms::values,
+                    .dims = {64, 16},
+                    .count = 64,
+                    .left = {0, 0, 16},
+                    .result = {2}}}};
 }
 
 }  // namespace assay::falsify

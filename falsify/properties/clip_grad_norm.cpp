@@ -55,7 +55,12 @@ Outcome clip_grad_norm::at_limit(Trial& trial) {
 }
 
 audit::Subject clip_grad_norm::audited() {
-  return {.sums = {{.says = "the squares of norm over n", .terms = audit::Terms::squares, .dims = {32}, .count = 32, .left = {0}, .result = {1}}},
+  return {.sums = {{.says = "the squares of norm over n",
+                    .terms = audit::Terms::squares,
+                    .dims = {32},
+                    .count = 32,
+                    .left = {0},
+                    .result = {1}}},
           .no_rows = "the norm is of all elements"};
 }
 

@@ -124,10 +124,27 @@ void losses_of_128(Problem& p) {
 }  // namespace cross_entropy
 
 audit::Subject cross_entropy::audited() {
-  return {.sums = {{.says = "logsumexp[0] over classes", .terms = audit::Terms::exponentials, .dims = {4, 32}, .count = 32, .left = {0}, .result = {5}},
-           {.says = "total over rows", .terms = audit::Terms::values, .dims = {32, 32}, .count = 32, .left = {2}, .result = {4}, .scale = 128, .background = &losses_of_128},
-           {.says = "normalizer over rows", .terms = audit::Terms::values, .dims = {32, 32}, .count = 32, .left = {2}, .result = {6},
-            .background = [](Problem& p) { losses_of_128(p), p.params[0] = 1; }}}};
+  return {.sums = {{.says = "logsumexp[0] over classes",
+                    .terms = audit::Terms::exponentials,
+                    .dims = {4, 32},
+                    .count = 32,
+                    .left = {0},
+                    .result = {5}},
+                   {.says = "total over rows",
+                    .terms = audit::Terms::values,
+                    .dims = {32, 32},
+                    .count = 32,
+                    .left = {2},
+                    .result = {4},
+                    .scale = 128,
+                    .background = &losses_of_128},
+                   {.says = "normalizer over rows",
+                    .terms = audit::Terms::values,
+                    .dims = {32, 32},
+                    .count = 32,
+                    .left = {2},
+                    .result = {6},
+                    .background = [](Problem& p) { losses_of_128(p), p.params[0] = 1; }}}};
 }
 
 }  // namespace assay::falsify

@@ -76,12 +76,19 @@ Outcome cross_entropy_backward::row_sum(Trial& trial) {
 }
 
 audit::Subject cross_entropy_backward::audited() {
-  return {.sums = {{.says = "dlogits[0,0] of dloss and dtotal", .terms = audit::Terms::values, .dims = {4, 4}, .count = 2, .left = {5}, .second = {6}, .result = {7}, .scale = -1,
-            .background = [](Problem& p) {
-              std::ranges::fill(p.values[2], 1.0F);
-              std::ranges::fill(p.values[3], 1e4F);  // p - 1 is -1
-              p.values[4][0] = 1;
-            }}}};
+  return {.sums = {{.says = "dlogits[0,0] of dloss and dtotal",
+                    .terms = audit::Terms::values,
+                    .dims = {4, 4},
+                    .count = 2,
+                    .left = {5},
+                    .second = {6},
+                    .result = {7},
+                    .scale = -1,
+                    .background = [](Problem& p) {
+                      std::ranges::fill(p.values[2], 1.0F);
+                      std::ranges::fill(p.values[3], 1e4F);  // p - 1 is -1
+                      p.values[4][0] = 1;
+                    }}}};
 }
 
 }  // namespace assay::falsify

@@ -25,7 +25,12 @@ Outcome embedding::identity(Trial& trial) {
 Outcome embedding::batch_invariance(Trial& trial) { return independent_of_batch(trial); }
 
 audit::Subject embedding::audited() {
-  return {.sums = {{.says = "y[0,0]", .terms = audit::Terms::values, .dims = {4, 8, 64}, .count = 1, .left = {1}, .result = {2}}}};
+  return {.sums = {{.says = "y[0,0]",
+                    .terms = audit::Terms::values,
+                    .dims = {4, 8, 64},
+                    .count = 1,
+                    .left = {1},
+                    .result = {2}}}};
 }
 
 }  // namespace assay::falsify

@@ -56,7 +56,12 @@ Outcome embedding_backward::distinct_tokens(Trial& trial) {
 }
 
 audit::Subject embedding_backward::audited() {
-  return {.sums = {{.says = "dtable[0,0] over t", .terms = audit::Terms::values, .dims = {64, 4, 16}, .count = 64, .left = {1, 0, 16}, .result = {2}}}};
+  return {.sums = {{.says = "dtable[0,0] over t",
+                    .terms = audit::Terms::values,
+                    .dims = {64, 4, 16},
+                    .count = 64,
+                    .left = {1, 0, 16},
+                    .result = {2}}}};
 }
 
 }  // namespace assay::falsify

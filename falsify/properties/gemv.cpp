@@ -14,7 +14,13 @@ Outcome gemv::large(Trial& trial) { return product_large(trial, {}); }
 Outcome gemv::equals_matmul(Trial& trial) { return product_equals_matmul(trial, {}); }
 
 audit::Subject gemv::audited() {
-  return {.sums = {{.says = "y[0] over k", .terms = audit::Terms::products, .dims = {16, 128}, .count = 128, .left = {0}, .right = {1}, .result = {2}}}};
+  return {.sums = {{.says = "y[0] over k",
+                    .terms = audit::Terms::products,
+                    .dims = {16, 128},
+                    .count = 128,
+                    .left = {0},
+                    .right = {1},
+                    .result = {2}}}};
 }
 
 }  // namespace assay::falsify

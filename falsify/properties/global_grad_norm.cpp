@@ -60,7 +60,12 @@ Outcome global_grad_norm::parts(Trial& trial) {
 }
 
 audit::Subject global_grad_norm::audited() {
-  return {.sums = {{.says = "the squares of norm over n", .terms = audit::Terms::squares, .dims = {32}, .count = 32, .left = {0}, .result = {1}}}};
+  return {.sums = {{.says = "the squares of norm over n",
+                    .terms = audit::Terms::squares,
+                    .dims = {32},
+                    .count = 32,
+                    .left = {0},
+                    .result = {1}}}};
 }
 
 }  // namespace assay::falsify

@@ -99,7 +99,13 @@ Outcome linear::large(Trial& trial) {
 }
 
 audit::Subject linear::audited() {
-  return {.sums = {{.says = "y[0,0] over in", .terms = audit::Terms::products, .dims = {16, 64, 16, 0}, .count = 64, .left = {0}, .right = {1}, .result = {3}}}};
+  return {.sums = {{.says = "y[0,0] over in",
+                    .terms = audit::Terms::products,
+                    .dims = {16, 64, 16, 0},
+                    .count = 64,
+                    .left = {0},
+                    .right = {1},
+                    .result = {3}}}};
 }
 
 }  // namespace assay::falsify

@@ -192,9 +192,28 @@ void scale_one(Problem& p) {
 }  // namespace lora_linear
 
 audit::Subject lora_linear::audited() {
-  return {.sums = {{.says = "y[0,0] over in", .terms = audit::Terms::products, .dims = {16, 64, 16, 8, 0}, .count = 64, .left = {0}, .right = {1}, .result = {5}},
-           {.says = "t[0,0] over in", .terms = audit::Terms::products, .dims = {16, 64, 16, 8, 0}, .count = 64, .left = {0}, .right = {3}, .result = {6}},
-           {.says = "y[0,0] over r", .terms = audit::Terms::products, .dims = {16, 16, 16, 32, 0}, .count = 32, .left = {3, 0, 16}, .right = {4}, .result = {5}, .background = &scale_one}}};
+  return {.sums = {{.says = "y[0,0] over in",
+                    .terms = audit::Terms::products,
+                    .dims = {16, 64, 16, 8, 0},
+                    .count = 64,
+                    .left = {0},
+                    .right = {1},
+                    .result = {5}},
+                   {.says = "t[0,0] over in",
+                    .terms = audit::Terms::products,
+                    .dims = {16, 64, 16, 8, 0},
+                    .count = 64,
+                    .left = {0},
+                    .right = {3},
+                    .result = {6}},
+                   {.says = "y[0,0] over r",
+                    .terms = audit::Terms::products,
+                    .dims = {16, 16, 16, 32, 0},
+                    .count = 32,
+                    .left = {3, 0, 16},
+                    .right = {4},
+                    .result = {5},
+                    .background = &scale_one}}};
 }
 
 }  // namespace assay::falsify

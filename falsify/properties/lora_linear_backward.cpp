@@ -171,9 +171,29 @@ void scale_one(Problem& p) {
 }  // namespace lora_linear_backward
 
 audit::Subject lora_linear_backward::audited() {
-  return {.sums = {{.says = "dx[0,0] over out", .terms = audit::Terms::products, .dims = {16, 16, 64, 8}, .count = 64, .left = {5}, .right = {1, 0, 16}, .result = {6}},
-           {.says = "da[0,0] over s", .terms = audit::Terms::products, .dims = {64, 16, 16, 8}, .count = 64, .left = {5, 0, 16}, .right = {0, 0, 16}, .result = {7}, .background = &scale_one},
-           {.says = "db[0,0] over s", .terms = audit::Terms::products, .dims = {64, 16, 16, 8}, .count = 64, .left = {5, 0, 16}, .right = {4, 0, 8}, .result = {8}, .background = &scale_one}}};
+  return {.sums = {{.says = "dx[0,0] over out",
+                    .terms = audit::Terms::products,
+                    .dims = {16, 16, 64, 8},
+                    .count = 64,
+                    .left = {5},
+                    .right = {1, 0, 16},
+                    .result = {6}},
+                   {.says = "da[0,0] over s",
+                    .terms = audit::Terms::products,
+                    .dims = {64, 16, 16, 8},
+                    .count = 64,
+                    .left = {5, 0, 16},
+                    .right = {0, 0, 16},
+                    .result = {7},
+                    .background = &scale_one},
+                   {.says = "db[0,0] over s",
+                    .terms = audit::Terms::products,
+                    .dims = {64, 16, 16, 8},
+                    .count = 64,
+                    .left = {5, 0, 16},
+                    .right = {4, 0, 8},
+                    .result = {8},
+                    .background = &scale_one}}};
 }
 
 }  // namespace assay::falsify

@@ -15,8 +15,15 @@ Outcome lora_merge::transposition(Trial& trial) { return adapter_transposition(t
 Outcome lora_merge::large(Trial& trial) { return adapter_large(trial, 1.0f); }
 
 audit::Subject lora_merge::audited() {
-  return {.sums = {{.says = "merged[0,0] over r", .terms = audit::Terms::products, .dims = {16, 16, 64}, .count = 64, .left = {2}, .right = {1, 0, 16}, .result = {3}, .scale = 1,
-            .background = [](Problem& p) { p.params[0] = static_cast<double>(p.dims[2]); }}}};
+  return {.sums = {{.says = "merged[0,0] over r",
+                    .terms = audit::Terms::products,
+                    .dims = {16, 16, 64},
+                    .count = 64,
+                    .left = {2},
+                    .right = {1, 0, 16},
+                    .result = {3},
+                    .scale = 1,
+                    .background = [](Problem& p) { p.params[0] = static_cast<double>(p.dims[2]); }}}};
 }
 
 }  // namespace assay::falsify

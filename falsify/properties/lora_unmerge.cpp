@@ -15,8 +15,15 @@ Outcome lora_unmerge::transposition(Trial& trial) { return adapter_transposition
 Outcome lora_unmerge::large(Trial& trial) { return adapter_large(trial, -1.0f); }
 
 audit::Subject lora_unmerge::audited() {
-  return {.sums = {{.says = "weight[0,0] over r", .terms = audit::Terms::products, .dims = {16, 16, 64}, .count = 64, .left = {2}, .right = {1, 0, 16}, .result = {3}, .scale = -1,
-            .background = [](Problem& p) { p.params[0] = static_cast<double>(p.dims[2]); }}}};
+  return {.sums = {{.says = "weight[0,0] over r",
+                    .terms = audit::Terms::products,
+                    .dims = {16, 16, 64},
+                    .count = 64,
+                    .left = {2},
+                    .right = {1, 0, 16},
+                    .result = {3},
+                    .scale = -1,
+                    .background = [](Problem& p) { p.params[0] = static_cast<double>(p.dims[2]); }}}};
 }
 
 }  // namespace assay::falsify

@@ -20,8 +20,20 @@ Outcome matmul_nt::large(Trial& trial) { return product_large(trial, kForm); }
 Outcome matmul_nt::equals_matmul(Trial& trial) { return product_equals_matmul(trial, kForm); }
 
 audit::Subject matmul_nt::audited() {
-  return {.sums = {{.says = "c[0,0] over k", .terms = audit::Terms::products, .dims = {16, 64, 16}, .count = 64, .left = {0}, .right = {1}, .result = {2}},
-           {.says = "c[0,0] of a single row over k", .terms = audit::Terms::products, .dims = {1, 64, 7}, .count = 64, .left = {0}, .right = {1}, .result = {2}}}};
+  return {.sums = {{.says = "c[0,0] over k",
+                    .terms = audit::Terms::products,
+                    .dims = {16, 64, 16},
+                    .count = 64,
+                    .left = {0},
+                    .right = {1},
+                    .result = {2}},
+                   {.says = "c[0,0] of a single row over k",
+                    .terms = audit::Terms::products,
+                    .dims = {1, 64, 7},
+                    .count = 64,
+                    .left = {0},
+                    .right = {1},
+                    .result = {2}}}};
 }
 
 }  // namespace assay::falsify

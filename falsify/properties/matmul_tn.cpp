@@ -20,8 +20,20 @@ Outcome matmul_tn::large(Trial& trial) { return product_large(trial, kForm); }
 Outcome matmul_tn::equals_matmul(Trial& trial) { return product_equals_matmul(trial, kForm); }
 
 audit::Subject matmul_tn::audited() {
-  return {.sums = {{.says = "c[0,0] over k", .terms = audit::Terms::products, .dims = {16, 64, 16}, .count = 64, .left = {0, 0, 16}, .right = {1, 0, 16}, .result = {2}},
-           {.says = "c[0,0] of a single row over k", .terms = audit::Terms::products, .dims = {1, 64, 7}, .count = 64, .left = {0}, .right = {1, 0, 7}, .result = {2}}}};
+  return {.sums = {{.says = "c[0,0] over k",
+                    .terms = audit::Terms::products,
+                    .dims = {16, 64, 16},
+                    .count = 64,
+                    .left = {0, 0, 16},
+                    .right = {1, 0, 16},
+                    .result = {2}},
+                   {.says = "c[0,0] of a single row over k",
+                    .terms = audit::Terms::products,
+                    .dims = {1, 64, 7},
+                    .count = 64,
+                    .left = {0},
+                    .right = {1, 0, 7},
+                    .result = {2}}}};
 }
 
 }  // namespace assay::falsify

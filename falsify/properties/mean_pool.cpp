@@ -45,8 +45,14 @@ Outcome mean_pool::scaling(Trial& trial) { return scales_with(trial, {0}); }
 Outcome mean_pool::batch_invariance(Trial& trial) { return independent_of_batch(trial); }
 
 audit::Subject mean_pool::audited() {
-  return {.sums = {{.says = "y[0,0] over s", .terms = audit::Terms::values, .dims = {4, 64, 16}, .count = 64, .left = {0, 0, 16}, .result = {2}, .scale = 1.0 / 64,
-            .background = [](Problem& p) { std::ranges::fill(p.values[1], static_cast<float>(p.dims[1])); }}}};
+  return {.sums = {{.says = "y[0,0] over s",
+                    .terms = audit::Terms::values,
+                    .dims = {4, 64, 16},
+                    .count = 64,
+                    .left = {0, 0, 16},
+                    .result = {2},
+                    .scale = 1.0 / 64,
+                    .background = [](Problem& p) { std::ranges::fill(p.values[1], static_cast<float>(p.dims[1])); }}}};
 }
 
 }  // namespace assay::falsify

@@ -33,8 +33,13 @@ Outcome mean_pool_backward::adds_up(Trial& trial) {
 Outcome mean_pool_backward::batch_invariance(Trial& trial) { return independent_of_batch(trial); }
 
 audit::Subject mean_pool_backward::audited() {
-  return {.sums = {{.says = "dx[0,0,0]", .terms = audit::Terms::values, .dims = {4, 16, 16}, .count = 1, .left = {1}, .result = {2},
-            .background = [](Problem& p) { std::ranges::fill(p.values[0], 1.0F); }}}};
+  return {.sums = {{.says = "dx[0,0,0]",
+                    .terms = audit::Terms::values,
+                    .dims = {4, 16, 16},
+                    .count = 1,
+                    .left = {1},
+                    .result = {2},
+                    .background = [](Problem& p) { std::ranges::fill(p.values[0], 1.0F); }}}};
 }
 
 }  // namespace assay::falsify

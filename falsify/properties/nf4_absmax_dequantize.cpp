@@ -72,7 +72,14 @@ Outcome nf4_absmax_dequantize::padding(Trial& trial) {
 }
 
 audit::Subject nf4_absmax_dequantize::audited() {
-  return {.sums = {{.says = "absmax[0,0]", .terms = audit::Terms::values, .dims = {4, 8}, .count = 2, .left = {1}, .second = {2}, .result = {3}, .background = [](Problem& p) { std::ranges::fill(p.values[0], 255.0F); }}}};
+  return {.sums = {{.says = "absmax[0,0]",
+                    .terms = audit::Terms::values,
+                    .dims = {4, 8},
+                    .count = 2,
+                    .left = {1},
+                    .second = {2},
+                    .result = {3},
+                    .background = [](Problem& p) { std::ranges::fill(p.values[0], 255.0F); }}}};
 }
 
 }  // namespace assay::falsify

@@ -32,7 +32,8 @@ struct Tie {
 
   float limit() const { return kAbsmaxMidpoints[midpoint] * scale; }
   bool holds() const {
-    return difference > 0 && std::nextafter(limit(), 0.0F) <= difference && difference <= std::nextafter(limit(), FLT_MAX);
+    return difference > 0 && std::nextafter(limit(), 0.0F) <= difference &&
+           difference <= std::nextafter(limit(), FLT_MAX);
   }
   /// Returns the codes of the difference and of its negative.
   unsigned above() const { return static_cast<unsigned>(midpoint) + (limit() < difference ? 1U : 0U); }
@@ -233,7 +234,12 @@ Outcome nf4_absmax_quantize::negative(Trial& trial) {
 }
 
 audit::Subject nf4_absmax_quantize::audited() {
-  return {.sums = {{.says = "offset over n and b", .terms = audit::Terms::positive, .dims = {4, 8}, .count = 32, .left = {0}, .result = {3}}}};
+  return {.sums = {{.says = "offset over n and b",
+                    .terms = audit::Terms::positive,
+                    .dims = {4, 8},
+                    .count = 32,
+                    .left = {0},
+                    .result = {3}}}};
 }
 
 }  // namespace assay::falsify

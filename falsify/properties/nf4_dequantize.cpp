@@ -44,8 +44,14 @@ Outcome nf4_dequantize::scaling(Trial& trial) { return scales_with(trial, {1}, S
 Outcome nf4_dequantize::padding(Trial& trial) { return padding_does_not_matter(trial, 0, trial.the_case().dims[1]); }
 
 audit::Subject nf4_dequantize::audited() {
-  return {.sums = {{.says = "y[0,0]", .terms = audit::Terms::values, .dims = {4, 128}, .count = 1, .left = {1}, .result = {2}, .no_subnormals = "scales below 2^-120 count as 0",
-            .background = [](Problem& p) { std::ranges::fill(p.values[0], 255.0F); }}}};
+  return {.sums = {{.says = "y[0,0]",
+                    .terms = audit::Terms::values,
+                    .dims = {4, 128},
+                    .count = 1,
+                    .left = {1},
+                    .result = {2},
+                    .no_subnormals = "scales below 2^-120 count as 0",
+                    .background = [](Problem& p) { std::ranges::fill(p.values[0], 255.0F); }}}};
 }
 
 }  // namespace assay::falsify

@@ -29,11 +29,16 @@ Outcome nf4_matmul::infinite_scale(Trial& trial) { return nf4_infinite_scale(tri
 Outcome nf4_matmul::large(Trial& trial) { return nf4_large(trial, kForm); }
 
 audit::Subject nf4_matmul::audited() {
-  return {.sums = {{.says = "dx[0,0] over n", .terms = audit::Terms::values, .dims = {16, 64, 64}, .count = 64, .left = {0}, .result = {3},
-            .background = [](Problem& p) {
-              std::ranges::fill(p.values[1], 255.0F);
-              std::ranges::fill(p.values[2], 1.0F);
-            }}}};
+  return {.sums = {{.says = "dx[0,0] over n",
+                    .terms = audit::Terms::values,
+                    .dims = {16, 64, 64},
+                    .count = 64,
+                    .left = {0},
+                    .result = {3},
+                    .background = [](Problem& p) {
+                      std::ranges::fill(p.values[1], 255.0F);
+                      std::ranges::fill(p.values[2], 1.0F);
+                    }}}};
 }
 
 }  // namespace assay::falsify

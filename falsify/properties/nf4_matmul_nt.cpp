@@ -29,11 +29,16 @@ Outcome nf4_matmul_nt::infinite_scale(Trial& trial) { return nf4_infinite_scale(
 Outcome nf4_matmul_nt::large(Trial& trial) { return nf4_large(trial, kForm); }
 
 audit::Subject nf4_matmul_nt::audited() {
-  return {.sums = {{.says = "y[0,0] over k", .terms = audit::Terms::values, .dims = {16, 128, 16}, .count = 128, .left = {0}, .result = {3},
-            .background = [](Problem& p) {
-              std::ranges::fill(p.values[1], 255.0F);
-              std::ranges::fill(p.values[2], 1.0F);
-            }}}};
+  return {.sums = {{.says = "y[0,0] over k",
+                    .terms = audit::Terms::values,
+                    .dims = {16, 128, 16},
+                    .count = 128,
+                    .left = {0},
+                    .result = {3},
+                    .background = [](Problem& p) {
+                      std::ranges::fill(p.values[1], 255.0F);
+                      std::ranges::fill(p.values[2], 1.0F);
+                    }}}};
 }
 
 }  // namespace assay::falsify

@@ -34,8 +34,9 @@ std::vector<float> around_midpoints(Index n, Index k, Random& random, F scale, s
       const auto i = static_cast<std::size_t>(random.below(kNf4Midpoints.size()));
       const auto side = random.below(3);
       const float tie = kNf4Midpoints[i] * largest;
-      x[at] = p == top ? (negative ? -largest : largest)
-                       : side == 0 ? tie : std::nextafter(tie, side == 1 ? -INFINITY : INFINITY);
+      x[at] = p == top    ? (negative ? -largest : largest)
+              : side == 0 ? tie
+                          : std::nextafter(tie, side == 1 ? -INFINITY : INFINITY);
       if (codes != nullptr)
         (*codes)[at] = static_cast<unsigned>(p == top ? (negative ? 0 : 15) : i + (side == 2 ? 1 : 0));
     }
@@ -43,9 +44,7 @@ std::vector<float> around_midpoints(Index n, Index k, Random& random, F scale, s
   return x;
 }
 
-float any_scale(Random& random) {
-  return static_cast<float>(random.by_magnitude(-119, 126));
-}
+float any_scale(Random& random) { return static_cast<float>(random.by_magnitude(-119, 126)); }
 
 }  // namespace
 }  // namespace nf4_quantize
@@ -64,8 +63,8 @@ Outcome nf4_quantize::midpoints(Trial& trial) {
   Problem problem = trial.problem();
   Random random = trial.random("midpoints");
   std::vector<unsigned> codes;
-  problem.values[0] =
-      around_midpoints(problem.dims[0], problem.dims[1], random, [&] { return any_scale(random); }, &codes);
+  problem.values[0] = around_midpoints(
+      problem.dims[0], problem.dims[1], random, [&] { return any_scale(random); }, &codes);
   const Run run = trial.run(problem);
   Problem want = problem;  // codes in place of x
   want.values[0].assign(run.outputs[0].size(), kNf4ZeroPair);
@@ -87,7 +86,8 @@ Outcome nf4_quantize::zeros(Trial& trial) {
   for_each_block(problem.dims[0], k, [&](Index j, Index from, Index to) {
     const bool all = random.chance(0.5);
     for (Index p = from; p < to; ++p)
-      if (all || random.chance(0.5)) problem.values[0][static_cast<std::size_t>(j * k + p)] = random.chance(0.5) ? 0.0F : -0.0F;
+      if (all || random.chance(0.5))
+        problem.values[0][static_cast<std::size_t>(j * k + p)] = random.chance(0.5) ? 0.0F : -0.0F;
   });
   const Run run = trial.run(problem);
   Outcome outcome = trial.against_oracle(Tier::bits, problem, run);
@@ -97,8 +97,8 @@ Outcome nf4_quantize::zeros(Trial& trial) {
       const auto pair = static_cast<unsigned>(run.outputs[0][static_cast<std::size_t>(j * width + p / 2)]);
       const unsigned code = p % 2 == 0 ? pair / 16 : pair % 16;
       if (code != kNf4Zero)
-        outcome &= Outcome::falsify({Finding::Kind::value, "a zero has code " + std::to_string(code) + ", not 7", "codes", Shape{j, p / 2},
-                                     static_cast<double>(code), kNf4Zero, 0});
+        outcome &= Outcome::falsify({Finding::Kind::value, "a zero has code " + std::to_string(code) + ", not 7",
+                                     "codes", Shape{j, p / 2}, static_cast<double>(code), kNf4Zero, 0});
     }
   return outcome;
 }
@@ -111,7 +111,8 @@ Outcome nf4_quantize::round_trip(Trial& trial) {
     const float scale = std::ldexp(1.0F, static_cast<int>(random.between(-60, 60)));
     const Index top = random.between(from, to - 1);
     for (Index p = from; p < to; ++p)
-      problem.values[0][static_cast<std::size_t>(j * k + p)] = kNf4[p == top ? 15 * random.below(2) : random.below(16)] * scale;
+      problem.values[0][static_cast<std::size_t>(j * k + p)] =
+          kNf4[p == top ? 15 * random.below(2) : random.below(16)] * scale;
   });
   const Run run = trial.run(problem);
   const Problem back{&operation("nf4_dequantize"), {n, k}, {}, {run.outputs[0], run.outputs[1], {}}};
@@ -130,13 +131,20 @@ Outcome nf4_quantize::scaling(Trial& trial) {
   const Run once = trial.run(plain), again = trial.run(scaled);
   std::vector<float> absmax = once.outputs[1];
   for (float& a : absmax) a = std::ldexp(a, exponent);
-  Outcome outcome = compare_bits("codes", plain.shape(1), again.outputs[0], once.outputs[0], "of x scaled by a power of two");
+  Outcome outcome =
+      compare_bits("codes", plain.shape(1), again.outputs[0], once.outputs[0], "of x scaled by a power of two");
   outcome &= compare_bits("absmax", plain.shape(2), again.outputs[1], absmax, "of x scaled by a power of two");
   return outcome;
 }
 
 audit::Subject nf4_quantize::audited() {
-  return {.sums = {{.says = "absmax[0,0]", .terms = audit::Terms::values, .dims = {4, 128}, .count = 1, .left = {0}, .result = {2}, .no_subnormals = "scales below 2^-120 count as 0"}}};
+  return {.sums = {{.says = "absmax[0,0]",
+                    .terms = audit::Terms::values,
+                    .dims = {4, 128},
+                    .count = 1,
+                    .left = {0},
+                    .result = {2},
+                    .no_subnormals = "scales below 2^-120 count as 0"}}};
 }
 
 }  // namespace assay::falsify

@@ -73,7 +73,9 @@ Outcome q4_k_dequantize::doubling(Trial& trial) {
   Random random = trial.random("doubling");
   const bool subnormal = random.chance(0.5);
   const auto small = [&](Half x) {
-    return Half{static_cast<std::uint16_t>(x.bits & (subnormal ? 0x83ffU : (x.bits & 0x7c00U) > 0x7400U ? 0xf7ffU : 0xffffU))};
+    return Half{static_cast<std::uint16_t>(x.bits & (subnormal                      ? 0x83ffU
+                                                     : (x.bits & 0x7c00U) > 0x7400U ? 0xf7ffU
+                                                                                    : 0xffffU))};
   };
   q4_k::for_each_block(problem.values[0], rows, k, [&](Block block, Index, Index) {
     block.set_d(small(block.d()));

@@ -98,9 +98,9 @@ Outcome q4_k_gemv::padding(Trial& trial) {
   q4_k::scramble_padding(problem.values[0], problem.dims[0], problem.dims[1], random);
   const Run before = trial.run(plain), after = trial.run(problem);
   Outcome outcome = trial.against_oracle(Tier::worst_case, problem, after);
-  return outcome &= trial.related(
-             compare_bits("y", problem.shape(2), after.outputs[0], before.outputs[0], "another padding"),
-             Related::always, {{plain, before}, {problem, after}});
+  return outcome &=
+         trial.related(compare_bits("y", problem.shape(2), after.outputs[0], before.outputs[0], "another padding"),
+                       Related::always, {{plain, before}, {problem, after}});
 }
 
 Outcome q4_k_gemv::scaling(Trial& trial) { return scales_with(trial, {1}); }
@@ -191,7 +191,13 @@ void ones(Problem& p) {
 }  // namespace q4_k_gemv
 
 audit::Subject q4_k_gemv::audited() {
-  return {.sums = {{.says = "y[0] over k", .terms = audit::Terms::values, .dims = {4, 256}, .count = 256, .left = {1}, .result = {2}, .background = &ones}}};
+  return {.sums = {{.says = "y[0] over k",
+                    .terms = audit::Terms::values,
+                    .dims = {4, 256},
+                    .count = 256,
+                    .left = {1},
+                    .result = {2},
+                    .background = &ones}}};
 }
 
 }  // namespace assay::falsify

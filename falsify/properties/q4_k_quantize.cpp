@@ -23,7 +23,8 @@ std::vector<Index> dims_with_elements(const Trial& trial) {
   return dims;
 }
 
-Outcome compare_blocks(const Problem& problem, const Run& run, const std::vector<float>& want, std::string_view meaning) {
+Outcome compare_blocks(const Problem& problem, const Run& run, const std::vector<float>& want,
+                       std::string_view meaning) {
   return compare_bits("blocks", problem.shape(1), run.outputs[0], want, meaning);
 }
 
@@ -39,8 +40,8 @@ void make_edges(float* x, Index count, Random& random) {
       case 0: x[i] = static_cast<float>(random.uniform()) * unit; break;
       case 1: x[i] = -static_cast<float>(1 + random.uniform()) * unit; break;
       case 2: x[i] = constant; break;
-      case 3: x[i] = step / 2 * unit; break;                                                  // ties, from 0 to 15
-      case 4: x[i] = (step / 2 - static_cast<float>(random.between(0, 7))) * unit; break;      // the same, below 0 too
+      case 3: x[i] = step / 2 * unit; break;                                               // ties, from 0 to 15
+      case 4: x[i] = (step / 2 - static_cast<float>(random.between(0, 7))) * unit; break;  // the same, below 0 too
       case 5: x[i] = std::nextafter(step * 31.5F * unit, static_cast<float>(random.sign() * INFINITY)); break;
       default: x[i] = random.chance(0.5) ? 0.0F : std::ldexp(1.0F, static_cast<int>(random.between(-140, -20))); break;
     }

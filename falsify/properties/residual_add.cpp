@@ -19,7 +19,14 @@ Outcome residual_add::scaling(Trial& trial) { return scales_with(trial, {0, 1});
 Outcome residual_add::batch_invariance(Trial& trial) { return independent_of_batch(trial); }
 
 audit::Subject residual_add::audited() {
-  return {.sums = {{.says = "y[0,0]", .terms = audit::Terms::values, .dims = {4, 64}, .count = 2, .left = {0}, .second = {1}, .param = 0, .result = {2}}}};
+  return {.sums = {{.says = "y[0,0]",
+                    .terms = audit::Terms::values,
+                    .dims = {4, 64},
+                    .count = 2,
+                    .left = {0},
+                    .second = {1},
+                    .param = 0,
+                    .result = {2}}}};
 }
 
 }  // namespace assay::falsify

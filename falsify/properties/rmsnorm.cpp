@@ -49,9 +49,20 @@ Outcome rmsnorm::scaling(Trial& trial) {
 Outcome rmsnorm::permutation(Trial& trial) { return columns_permute(trial, "n"); }
 
 audit::Subject rmsnorm::audited() {
-  return {.sums = {{.says = "the squares of rrms[0] over n", .terms = audit::Terms::squares, .dims = {4, 32}, .count = 32, .left = {0}, .result = {3}},
-           {.says = "y[0,0] where eps decides", .terms = audit::Terms::positive, .dims = {4, 32}, .count = 1, .left = {0}, .result = {2}, .lift = -14,
-            .background = [](Problem& p) { std::ranges::fill(p.values[1], 1.0F); }}}};
+  return {.sums = {{.says = "the squares of rrms[0] over n",
+                    .terms = audit::Terms::squares,
+                    .dims = {4, 32},
+                    .count = 32,
+                    .left = {0},
+                    .result = {3}},
+                   {.says = "y[0,0] where eps decides",
+                    .terms = audit::Terms::positive,
+                    .dims = {4, 32},
+                    .count = 1,
+                    .left = {0},
+                    .result = {2},
+                    .lift = -14,
+                    .background = [](Problem& p) { std::ranges::fill(p.values[1], 1.0F); }}}};
 }
 
 }  // namespace assay::falsify

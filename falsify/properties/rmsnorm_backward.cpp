@@ -13,7 +13,8 @@ namespace assay::falsify {
 void rmsnorm_backward::make_inputs(Problem& problem, Strategy strategy, Random& random) {
   const Index rows = problem.dims[0], n = problem.dims[1];
   const double eps = random.chance(0.5) ? 1e-6 : random.chance(0.5) ? 1e-5 : 1e-2;
-  std::vector<float>&x = problem.values[0], &weight = problem.values[1], &rrms = problem.values[2], &dy = problem.values[3];
+  std::vector<float>&x = problem.values[0], &weight = problem.values[1], &rrms = problem.values[2],
+  &dy = problem.values[3];
   const bool directed = strategy == Strategy::directed;
   for (Index i = 0; i < rows; ++i) {
     const auto at = [&](Index j) { return static_cast<std::size_t>(i * n + j); };
@@ -22,7 +23,8 @@ void rmsnorm_backward::make_inputs(Problem& problem, Strategy strategy, Random& 
     for (Index j = 0; j < n; ++j) {
       if (small) x[at(j)] = static_cast<float>(x[at(j)] * std::sqrt(eps));
       // With a weight of 0, dy has no effect.
-      if (const float w = weight[static_cast<std::size_t>(j)]; aligned && std::isfinite(x[at(j)] / w)) dy[at(j)] = x[at(j)] / w;
+      if (const float w = weight[static_cast<std::size_t>(j)]; aligned && std::isfinite(x[at(j)] / w))
+        dy[at(j)] = x[at(j)] / w;
       squares += static_cast<double>(x[at(j)]) * x[at(j)];
     }
     rrms[static_cast<std::size_t>(i)] = static_cast<float>(1 / std::sqrt(squares / static_cast<double>(n) + eps));
@@ -68,15 +70,32 @@ namespace {
 void unscaled(Problem& p) {
   std::ranges::fill(p.values[1], 1.0F);
   std::ranges::fill(p.values[2], 1.0F);
-  for (std::size_t last = static_cast<std::size_t>(p.dims[1]) - 1; last < p.values[0].size(); last += static_cast<std::size_t>(p.dims[1])) p.values[0][last] = 1;
+  for (std::size_t last = static_cast<std::size_t>(p.dims[1]) - 1; last < p.values[0].size();
+       last += static_cast<std::size_t>(p.dims[1]))
+    p.values[0][last] = 1;
 }
 
 }  // namespace
 }  // namespace rmsnorm_backward
 
 audit::Subject rmsnorm_backward::audited() {
-  return {.sums = {{.says = "dweight[0] over rows", .terms = audit::Terms::products, .dims = {64, 16}, .count = 64, .left = {3, 0, 16}, .right = {0, 0, 16}, .result = {5}, .background = &unscaled},
-           {.says = "the projection of dx[0,63] over n", .terms = audit::Terms::products, .dims = {4, 64}, .count = 63, .left = {3}, .right = {0}, .result = {4, 63}, .scale = -1.0 / 64, .background = &unscaled}}};
+  return {.sums = {{.says = "dweight[0] over rows",
+                    .terms = audit::Terms::products,
+                    .dims = {64, 16},
+                    .count = 64,
+                    .left = {3, 0, 16},
+                    .right = {0, 0, 16},
+                    .result = {5},
+                    .background = &unscaled},
+                   {.says = "the projection of dx[0,63] over n",
+                    .terms = audit::Terms::products,
+                    .dims = {4, 64},
+                    .count = 63,
+                    .left = {3},
+                    .right = {0},
+                    .result = {4, 63},
+                    .scale = -1.0 / 64,
+                    .background = &unscaled}}};
 }
 
 }  // namespace assay::falsify

@@ -43,7 +43,13 @@ Outcome rope::relative_position(Trial& trial) {
 }
 
 audit::Subject rope::audited() {
-  return {.sums = {{.says = "y[0,0,0] at position 0", .terms = audit::Terms::values, .dims = {4, 2, 64}, .count = 1, .left = {0}, .result = {1}, .background = [](Problem& p) { p.params[3] = 0; }}},
+  return {.sums = {{.says = "y[0,0,0] at position 0",
+                    .terms = audit::Terms::values,
+                    .dims = {4, 2, 64},
+                    .count = 1,
+                    .left = {0},
+                    .result = {1},
+                    .background = [](Problem& p) { p.params[3] = 0; }}},
           .no_rows = "a row's angles follow from its place"};
 }
 

@@ -25,14 +25,20 @@ Outcome rope_backward::undoes(Trial& trial) {
   }
   const Run run = trial.run(back);
   const auto want = trial.oracle(back);
-  std::vector<double> got(run.outputs[0].begin(), run.outputs[0].end()), original(plain.values[0].begin(), plain.values[0].end()),
-      bound = bounds_of(want[0]);
+  std::vector<double> got(run.outputs[0].begin(), run.outputs[0].end()),
+      original(plain.values[0].begin(), plain.values[0].end()), bound = bounds_of(want[0]);
   for (double& b : bound) b += 2 * largest;  // storage error of the rotated rows, from both elements of a pair
   return compare_within("dx", plain.shape(1), got, original, bound);
 }
 
 audit::Subject rope_backward::audited() {
-  return {.sums = {{.says = "dx[0,0,0] at position 0", .terms = audit::Terms::values, .dims = {4, 2, 64}, .count = 1, .left = {0}, .result = {1}, .background = [](Problem& p) { p.params[3] = 0; }}},
+  return {.sums = {{.says = "dx[0,0,0] at position 0",
+                    .terms = audit::Terms::values,
+                    .dims = {4, 2, 64},
+                    .count = 1,
+                    .left = {0},
+                    .result = {1},
+                    .background = [](Problem& p) { p.params[3] = 0; }}},
           .no_rows = "a row's angles follow from its place"};
 }
 

@@ -24,14 +24,21 @@ Outcome scale::oddness(Trial& trial) {
   const Run plain = trial.run(problem), negated = trial.run(mirrored);
   std::vector<float> want = plain.outputs[0];
   for (float& y : want) y = -y;
-  return trial.related(compare_bits("y", problem.shape(1), negated.outputs[0], want, "-x scaled, against the negated multiple of x"),
-                       Related::always, {{problem, plain}, {mirrored, negated}});
+  return trial.related(
+      compare_bits("y", problem.shape(1), negated.outputs[0], want, "-x scaled, against the negated multiple of x"),
+      Related::always, {{problem, plain}, {mirrored, negated}});
 }
 
 Outcome scale::batch_invariance(Trial& trial) { return independent_of_batch(trial); }
 
 audit::Subject scale::audited() {
-  return {.sums = {{.says = "y[0,0]", .terms = audit::Terms::values, .dims = {4, 64}, .count = 1, .left = {0}, .result = {1}, .background = [](Problem& p) { p.params[0] = 1; }}}};
+  return {.sums = {{.says = "y[0,0]",
+                    .terms = audit::Terms::values,
+                    .dims = {4, 64},
+                    .count = 1,
+                    .left = {0},
+                    .result = {1},
+                    .background = [](Problem& p) { p.params[0] = 1; }}}};
 }
 
 }  // namespace assay::falsify

@@ -28,7 +28,13 @@ Outcome silu::reflection(Trial& trial) {
 Outcome silu::batch_invariance(Trial& trial) { return independent_of_batch(trial); }
 
 audit::Subject silu::audited() {
-  return {.sums = {{.says = "y[0,0]", .terms = audit::Terms::values, .dims = {4, 64}, .count = 1, .left = {0}, .result = {1}, .lift = 7}}};
+  return {.sums = {{.says = "y[0,0]",
+                    .terms = audit::Terms::values,
+                    .dims = {4, 64},
+                    .count = 1,
+                    .left = {0},
+                    .result = {1},
+                    .lift = 7}}};
 }
 
 }  // namespace assay::falsify

@@ -13,9 +13,7 @@ void silu_backward::make_inputs(Problem& problem, Strategy strategy, Random& ran
 }
 
 /// Gaussian arguments: slopes of far negative ones are subnormal, and scaling rounds.
-Outcome silu_backward::scaling(Trial& trial) {
-  return scales_with(trial, {1}, Strategy::gaussian);
-}
+Outcome silu_backward::scaling(Trial& trial) { return scales_with(trial, {1}, Strategy::gaussian); }
 
 Outcome silu_backward::reflection(Trial& trial) {
   Problem there = trial.problem();
@@ -35,7 +33,13 @@ Outcome silu_backward::reflection(Trial& trial) {
 Outcome silu_backward::batch_invariance(Trial& trial) { return independent_of_batch(trial); }
 
 audit::Subject silu_backward::audited() {
-  return {.sums = {{.says = "dx[0,0]", .terms = audit::Terms::values, .dims = {4, 64}, .count = 1, .left = {1}, .result = {2}, .background = [](Problem& p) { std::ranges::fill(p.values[0], 128.0F); }}}};
+  return {.sums = {{.says = "dx[0,0]",
+                    .terms = audit::Terms::values,
+                    .dims = {4, 64},
+                    .count = 1,
+                    .left = {1},
+                    .result = {2},
+                    .background = [](Problem& p) { std::ranges::fill(p.values[0], 128.0F); }}}};
 }
 
 }  // namespace assay::falsify

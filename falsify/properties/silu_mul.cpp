@@ -30,12 +30,14 @@ Outcome silu_mul::reflection(Trial& trial) {
   Problem mirrored = plain;
   for (float& g : mirrored.values[0]) g = -g;
   const Run run = trial.run(plain), other = trial.run(mirrored);
-  const std::vector<double> of_plain = bounds_of(trial.oracle(plain)[0]), of_mirrored = bounds_of(trial.oracle(mirrored)[0]);
+  const std::vector<double> of_plain = bounds_of(trial.oracle(plain)[0]),
+                            of_mirrored = bounds_of(trial.oracle(mirrored)[0]);
   std::vector<double> got, want, bound;
   for (std::size_t i = 0; i < of_plain.size(); ++i) {
     const double product = static_cast<double>(plain.values[0][i]) * plain.values[1][i];
     // Infinite results have no difference: other obligations check their class.
-    const bool finite = std::isfinite(run.outputs[0][i]) && std::isfinite(other.outputs[0][i]) && std::isfinite(product);
+    const bool finite =
+        std::isfinite(run.outputs[0][i]) && std::isfinite(other.outputs[0][i]) && std::isfinite(product);
     got.push_back(finite ? static_cast<double>(run.outputs[0][i]) - other.outputs[0][i] : 0);
     want.push_back(finite ? product : 0);
     bound.push_back((of_plain[i] + of_mirrored[i]) * (1 + 0x1p-20) + std::fabs(want.back()) * 0x1p-50);
@@ -44,7 +46,14 @@ Outcome silu_mul::reflection(Trial& trial) {
 }
 
 audit::Subject silu_mul::audited() {
-  return {.sums = {{.says = "y[0,0]", .terms = audit::Terms::products, .dims = {4, 64}, .count = 1, .left = {0}, .right = {1}, .result = {2}, .lift = 7}}};
+  return {.sums = {{.says = "y[0,0]",
+                    .terms = audit::Terms::products,
+                    .dims = {4, 64},
+                    .count = 1,
+                    .left = {0},
+                    .right = {1},
+                    .result = {2},
+                    .lift = 7}}};
 }
 
 }  // namespace assay::falsify

@@ -21,7 +21,14 @@ Outcome silu_mul_backward::scaling(Trial& trial) {
 }
 
 audit::Subject silu_mul_backward::audited() {
-  return {.sums = {{.says = "dup[0,0]", .terms = audit::Terms::values, .dims = {4, 64}, .count = 1, .left = {2}, .result = {4}, .scale = 128, .background = [](Problem& p) { std::ranges::fill(p.values[0], 128.0F); }}}};
+  return {.sums = {{.says = "dup[0,0]",
+                    .terms = audit::Terms::values,
+                    .dims = {4, 64},
+                    .count = 1,
+                    .left = {2},
+                    .result = {4},
+                    .scale = 128,
+                    .background = [](Problem& p) { std::ranges::fill(p.values[0], 128.0F); }}}};
 }
 
 }  // namespace assay::falsify

@@ -81,16 +81,28 @@ Outcome softmax::shift(Trial& trial) {
   const auto by = static_cast<float>(random.between(-100'000, 100'000));
   for (float& x : shifted.values[0]) x += by;
   const Run run = trial.run(plain), other = trial.run(shifted);
-  Outcome outcome = trial.related(compare_bits("y", plain.shape(1), other.outputs[0], run.outputs[0], "logits shifted, against those at rest"),
-                                  Related::always, {{plain, run}, {shifted, other}});
+  Outcome outcome = trial.related(
+      compare_bits("y", plain.shape(1), other.outputs[0], run.outputs[0], "logits shifted, against those at rest"),
+      Related::always, {{plain, run}, {shifted, other}});
   outcome &= trial.against_oracle(Tier::worst_case, plain, run);
   return outcome;
 }
 
 audit::Subject softmax::audited() {
-  return {.sums = {{.says = "the denominator of y[0,31] over n", .terms = audit::Terms::exponentials, .dims = {4, 32}, .count = 31, .left = {0}, .result = {1, 31},
-            .background = [](Problem& p) { p.values[0][static_cast<std::size_t>(p.dims[1]) - 1] = -22; }},  // next to which the sum shows; not part of it
-           {.says = "y[0,0]", .terms = audit::Terms::exponentials, .dims = {4, 32}, .count = 1, .left = {0}, .result = {1}}}};
+  return {.sums = {{.says = "the denominator of y[0,31] over n",
+                    .terms = audit::Terms::exponentials,
+                    .dims = {4, 32},
+                    .count = 31,
+                    .left = {0},
+                    .result = {1, 31},
+                    // next to which the sum shows; not part of it
+                    .background = [](Problem& p) { p.values[0][static_cast<std::size_t>(p.dims[1]) - 1] = -22; }},
+                   {.says = "y[0,0]",
+                    .terms = audit::Terms::exponentials,
+                    .dims = {4, 32},
+                    .count = 1,
+                    .left = {0},
+                    .result = {1}}}};
 }
 
 }  // namespace assay::falsify

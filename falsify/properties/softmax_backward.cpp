@@ -26,7 +26,8 @@ void softmax_backward::make_inputs(Problem& problem, Strategy strategy, Random& 
     for (Index j = 0; j < n; ++j) sum += std::exp(scale * static_cast<double>(y[j]));
     for (Index j = 0; j < n; ++j) {
       const double p = std::exp(scale * static_cast<double>(y[j])) / sum;
-      y[j] = strategy == Strategy::runs && p < 0x1p-40 ? 0.0F : static_cast<float>(p);  // subnormals do not scale exactly
+      // subnormals do not scale exactly
+      y[j] = strategy == Strategy::runs && p < 0x1p-40 ? 0.0F : static_cast<float>(p);
       dy[j] += static_cast<float>(offset);
     }
   }
@@ -42,8 +43,15 @@ Outcome softmax_backward::scaling(Trial& trial) {
 }
 
 audit::Subject softmax_backward::audited() {
-  return {.sums = {{.says = "the sum in dx[0,63] over n", .terms = audit::Terms::products, .dims = {4, 64}, .count = 63, .left = {1}, .right = {0}, .result = {2, 63}, .scale = -1,
-            .background = [](Problem& p) { p.values[0][static_cast<std::size_t>(p.dims[1]) - 1] = 1; }}}};
+  return {.sums = {{.says = "the sum in dx[0,63] over n",
+                    .terms = audit::Terms::products,
+                    .dims = {4, 64},
+                    .count = 63,
+                    .left = {1},
+                    .right = {0},
+                    .result = {2, 63},
+                    .scale = -1,
+                    .background = [](Problem& p) { p.values[0][static_cast<std::size_t>(p.dims[1]) - 1] = 1; }}}};
 }
 
 }  // namespace assay::falsify

@@ -15,7 +15,12 @@ Outcome tensor_layout::round_trip(Trial& trial) {
 }
 
 audit::Subject tensor_layout::audited() {
-  return {.sums = {{.says = "dst[0,0]", .terms = audit::Terms::values, .dims = {4, 64}, .count = 1, .left = {0}, .result = {1}}}};
+  return {.sums = {{.says = "dst[0,0]",
+                    .terms = audit::Terms::values,
+                    .dims = {4, 64},
+                    .count = 1,
+                    .left = {0},
+                    .result = {1}}}};
 }
 
 }  // namespace assay::falsify

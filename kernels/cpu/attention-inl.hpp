@@ -61,9 +61,9 @@ void multiply(Index rows, Index columns, Index k, const float* a, Index a_step, 
     const Index tallest = tile_rows(vectors);
     for (Index i = 0; i < rows; i += tallest) {
       float* const tile = c + i * c_step + j;
-      tile_function<kTransposedA>(std::min(tallest, rows - i), vectors)(
-          steps, kTransposedA ? a + i : a + i * a_step, b + j, tile, accumulate ? tile : nullptr,
-          width - (vectors - 1) * kLanes);
+      tile_function<kTransposedA>(std::min(tallest, rows - i), vectors)(steps, kTransposedA ? a + i : a + i * a_step,
+                                                                        b + j, tile, accumulate ? tile : nullptr,
+                                                                        width - (vectors - 1) * kLanes);
     }
   }
 }
@@ -91,7 +91,8 @@ inline void weigh(float* score, Index n, float& largest, float& total, float* su
   if (before < now && before > -INFINITY) {
     const float factor = std::exp(before - now);
     total *= factor;
-    for (Index c = 0; c < d; c += kLanes) hn::StoreU(hn::Mul(hn::LoadU(tag, sums + c), hn::Set(tag, factor)), tag, sums + c);
+    for (Index c = 0; c < d; c += kLanes)
+      hn::StoreU(hn::Mul(hn::LoadU(tag, sums + c), hn::Set(tag, factor)), tag, sums + c);
   }
   largest = now;
   total += hn::GetLane(hn::SumOfLanes(tag, sum));
@@ -102,7 +103,8 @@ inline bool all_finite(const float* rows, Index from, Index to, Index width) {
   const FloatTag tag;
   const Index lanes = static_cast<Index>(hn::Lanes(tag));
   auto zero = hn::Zero(tag);  // 0 · x is NaN where x is not finite
-  for (Index e = from * width; e < to * width; e += lanes) zero = hn::MulAdd(hn::Zero(tag), hn::LoadU(tag, rows + e), zero);
+  for (Index e = from * width; e < to * width; e += lanes)
+    zero = hn::MulAdd(hn::Zero(tag), hn::LoadU(tag, rows + e), zero);
   return hn::AllTrue(tag, hn::Eq(zero, hn::Zero(tag)));
 }
 

@@ -23,8 +23,8 @@ struct QueryRow {
 
 struct Buffers {
   explicit Buffers(Index d)
-      : width(packed_width(d)), q(kBlock * width), rows(kKeys * width), transposed(d * kKeys), v(kKeys * width), scores(kBlock * kKeys),
-        sums(kBlock * width) {}
+      : width(packed_width(d)), q(kBlock * width), rows(kKeys * width), transposed(d * kKeys), v(kKeys * width),
+        scores(kBlock * kKeys), sums(kBlock * width) {}
 
   using Floats = std::vector<float>;
   Index width;
@@ -58,15 +58,16 @@ void attend(const ops::AttentionArgs& args, Index b, Index g, const std::vector<
     transpose_rows(of.rows.data(), keys, d, of.transposed.data());
     multiply<false>(n, kKeys, d, of.q.data(), width, of.transposed.data(), kKeys, of.scores.data(), kKeys, false);
     for (Index r = 0; r < n; ++r)
-      weigh(of.scores.data() + r * kKeys, std::clamp<Index>(rows[static_cast<std::size_t>(r)].keys - first, 0, kKeys), of.largest[r],
-            of.total[r], of.sums.data() + r * width, d);
+      weigh(of.scores.data() + r * kKeys, std::clamp<Index>(rows[static_cast<std::size_t>(r)].keys - first, 0, kKeys),
+            of.largest[r], of.total[r], of.sums.data() + r * width, d);
     // Skip values that some rows do not see: a zero weight times NaN would still reach those rows.
     if (all_finite(of.v.data(), std::clamp<Index>(least - first, 0, keys), keys, width)) {
       multiply<false>(n, d, keys, of.scores.data(), kKeys, of.v.data(), width, of.sums.data(), width, true);
     } else {
       for (Index r = 0; r < n; ++r)
-        multiply<false>(1, d, std::clamp<Index>(rows[static_cast<std::size_t>(r)].keys - first, 0, keys), of.scores.data() + r * kKeys, kKeys,
-                        of.v.data(), width, of.sums.data() + r * width, width, true);
+        multiply<false>(1, d, std::clamp<Index>(rows[static_cast<std::size_t>(r)].keys - first, 0, keys),
+                        of.scores.data() + r * kKeys, kKeys, of.v.data(), width, of.sums.data() + r * width, width,
+                        true);
     }
   }
   const FloatTag tag;
@@ -93,7 +94,8 @@ void attend_all(const ops::AttentionArgs& args) {
       for (Index r = 0; r < args.s * group; r += kBlock) {
         rows.clear();
         for (Index at = r; at < std::min(r + kBlock, args.s * group); ++at)
-          rows.push_back({at / group, g * group + at % group, keys_seen(args.causal != 0, args.lengths(b), args.starts(b), at / group)});
+          rows.push_back({at / group, g * group + at % group,
+                          keys_seen(args.causal != 0, args.lengths(b), args.starts(b), at / group)});
         attend<S>(args, b, g, rows, buffers);
       }
 }

@@ -132,7 +132,8 @@ void differentiate_all(const ops::AttentionBackwardArgs& args) {
         for (Index at = r; at < std::min(r + kBlock, args.s * group); ++at) {
           const Index i = at / group, h = g * group + at % group;
           const float logsumexp = args.logsumexp(b, h, i);
-          const Index keys = logsumexp == -INFINITY ? 0 : keys_seen(args.causal != 0, args.lengths(b), args.starts(b), i);
+          const Index keys =
+              logsumexp == -INFINITY ? 0 : keys_seen(args.causal != 0, args.lengths(b), args.starts(b), i);
           rows.push_back({i, h, keys, logsumexp, 0});
         }
         differentiate<S>(args, b, g, rows, buffers);

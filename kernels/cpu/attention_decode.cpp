@@ -116,7 +116,8 @@ void decode_all(const ops::AttentionDecodeArgs& args) {
     for (Index g = 0; g < args.kv_heads; ++g) {
       std::copy_n(&k(b, g, 0), args.d, k_cache.at(b, args.lengths(b), g));
       std::copy_n(&v(b, g, 0), args.d, v_cache.at(b, args.lengths(b), g));
-      for (Index h = 0; h < group; h += kBlock) attend<S>(args, b, g, g * group + h, std::min(kBlock, group - h), buffers);
+      for (Index h = 0; h < group; h += kBlock)
+        attend<S>(args, b, g, g * group + h, std::min(kBlock, group - h), buffers);
     }
 }
 
@@ -141,12 +142,13 @@ using ops::AttentionDecodeArgs;
 void highway(const AttentionDecodeArgs& args, Device&) { HWY_DYNAMIC_DISPATCH(decode_tiles)(args); }
 
 KernelRegistration add(DType storage, std::string_view id) {
-  return KernelRegistration({.id = id,
-                             .arithmetic = {.functions = FunctionLibrary::highway, .online_tile = 64},
-                             .storage = storage,
-                             .summary = "online softmax by tiles of 64 places, shared keys and values read once, one thread",
-                             .run = &run_typed<AttentionDecodeArgs, &highway>,
-                             .priority = 1});
+  return KernelRegistration(
+      {.id = id,
+       .arithmetic = {.functions = FunctionLibrary::highway, .online_tile = 64},
+       .storage = storage,
+       .summary = "online softmax by tiles of 64 places, shared keys and values read once, one thread",
+       .run = &run_typed<AttentionDecodeArgs, &highway>,
+       .priority = 1});
 }
 
 const KernelRegistration registrations[] = {

@@ -59,8 +59,8 @@ void highway(const BceWithLogitsArgs& args, Device&) {
   for (Index i = 0; i < args.rows; ++i) {
     float sum = 0;
     HWY_DYNAMIC_DISPATCH(sum_labels)
-    (args.logits.data() + i * args.logits.stride(0), args.targets.data() + i * args.targets.stride(0), args.pos_weight.data(),
-     args.classes, sum);
+    (args.logits.data() + i * args.logits.stride(0), args.targets.data() + i * args.targets.stride(0),
+     args.pos_weight.data(), args.classes, sum);
     args.loss(i) = sum / static_cast<float>(args.classes);
   }
 }

@@ -55,10 +55,10 @@ using ops::BceWithLogitsBackwardArgs;
 /// dlogits[i,j] = dloss[i] / classes ((1 - t) sigmoid(x) - pos_weight[j] t (1 - sigmoid(x))); logits, targets and
 /// dlogits (rows, classes), each of its own leading dimension; dlogits shares no memory with an input. One pass.
 void highway(const BceWithLogitsBackwardArgs& args, Device&) {
-  for (Index i = 0; i < args.rows; ++i)
-    HWY_DYNAMIC_DISPATCH(label_gradients)
-    (args.logits.data() + i * args.logits.stride(0), args.targets.data() + i * args.targets.stride(0), args.pos_weight.data(),
-     args.classes, args.dloss(i) / static_cast<float>(args.classes), args.dlogits.data() + i * args.dlogits.stride(0));
+  for (Index i = 0; i < args.rows; ++i) HWY_DYNAMIC_DISPATCH(label_gradients)
+  (args.logits.data() + i * args.logits.stride(0), args.targets.data() + i * args.targets.stride(0),
+   args.pos_weight.data(), args.classes, args.dloss(i) / static_cast<float>(args.classes),
+   args.dlogits.data() + i * args.dlogits.stride(0));
 }
 
 const KernelRegistration highway_kernel{{.id = "bce_with_logits_backward/cpu/highway",

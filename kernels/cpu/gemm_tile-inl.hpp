@@ -104,7 +104,8 @@ constexpr std::array<TileFunction, sizeof...(kRowsLess1)> tile_table(std::intege
 /// tile_rows(vectors), or tile_rows(2) if a narrow panel uses the row tiles of wide ones.
 template <bool kColumnMajorA>
 TileFunction tile_function(Index rows, Index vectors) {
-  static constexpr auto kNarrow = tile_table<kColumnMajorA, 1>(std::make_integer_sequence<int, int{std::max(tile_rows(1), tile_rows(2))}>());
+  static constexpr auto kNarrow =
+      tile_table<kColumnMajorA, 1>(std::make_integer_sequence<int, int{std::max(tile_rows(1), tile_rows(2))}>());
   static constexpr auto kWide = tile_table<kColumnMajorA, 2>(std::make_integer_sequence<int, int{tile_rows(2)}>());
   const auto index = static_cast<std::size_t>(rows - 1);
   return vectors == 1 ? kNarrow[index] : kWide[index];

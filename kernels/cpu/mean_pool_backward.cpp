@@ -51,10 +51,9 @@ using ops::MeanPoolBackwardArgs;
 
 /// The naive kernel in SIMD.
 void highway(const MeanPoolBackwardArgs& args, Device&) {
-  for (Index b = 0; b < args.b; ++b)
-    HWY_DYNAMIC_DISPATCH(spread)
-    (args.s, args.lengths(b), args.h, args.dy.data() + b * args.dy.stride(0),
-     Rows<float>{args.dx.data() + b * args.dx.stride(0), args.dx.stride(1)});
+  for (Index b = 0; b < args.b; ++b) HWY_DYNAMIC_DISPATCH(spread)
+  (args.s, args.lengths(b), args.h, args.dy.data() + b * args.dy.stride(0),
+   Rows<float>{args.dx.data() + b * args.dx.stride(0), args.dx.stride(1)});
 }
 
 const KernelRegistration highway_kernel{{.id = "mean_pool_backward/cpu/highway",

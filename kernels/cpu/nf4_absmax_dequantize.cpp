@@ -55,7 +55,8 @@ template <class D>
 hn::Vec<D> entries_of(D d, const std::uint8_t* codes) {
   const hn::RebindToSigned<D> whole;
   const hn::Rebind<std::uint8_t, D> bytes;
-  const auto distance = hn::Sub(hn::PromoteTo(whole, hn::LoadU(bytes, codes)), hn::Set(whole, std::int32_t{kAbsmaxZero}));
+  const auto distance =
+      hn::Sub(hn::PromoteTo(whole, hn::LoadU(bytes, codes)), hn::Set(whole, std::int32_t{kAbsmaxZero}));
   const auto p = hn::Abs(distance);
   const auto in = [&](int part) {
     const float* const from = kAbsmaxCode.data() + kAbsmaxZero + 32 * part;
@@ -85,7 +86,8 @@ void decode_run(const std::uint8_t* codes, float scale, float offset, Index coun
   alignas(64) float entries[kAbsmaxGroup];
   look_up(codes + i, count - i, entries);
   const float* entry = entries;
-  for (; i + lanes <= count; i += lanes, entry += lanes) hn::StoreU(hn::MulAdd(hn::Load(d, entry), by, middle), d, to + i);
+  for (; i + lanes <= count; i += lanes, entry += lanes)
+    hn::StoreU(hn::MulAdd(hn::Load(d, entry), by, middle), d, to + i);
   if (i == count) return;
   const auto rest = hn::FirstN(d, static_cast<std::size_t>(count - i));
   store_masked(hn::MulAdd(hn::MaskedLoad(rest, d, entry), by, middle), d, to + i, rest);

@@ -25,20 +25,21 @@ void add_row(const Nf4Operand& w, Index j, Index m, const float* dy, Index dy_ld
   const Nf4Tag d;
   const std::uint8_t* codes = w.codes.data + j * w.codes.ld;
   for (Index p = 0; p < w.k; p += kNf4Block)
-    for_each_nf4_vector(codes + p / 2, nf4_scale(w.absmax.data[j * w.absmax.ld + p / kNf4Block]), [&](int v, Nf4Vec weights) {
-      const Index at = p + v * kNf4Lanes, left = w.k - at;
-      if (left <= 0) return;
-      for (Index i = 0; i < m; ++i) {
-        float* const to = dx.data + i * dx.ld + at;
-        const Nf4Vec factor = hn::Set(d, dy[i * dy_ld]);
-        if (left >= kNf4Lanes) {
-          hn::StoreU(hn::MulAdd(factor, weights, hn::LoadU(d, to)), d, to);
-        } else {
-          const auto mask = hn::FirstN(d, static_cast<std::size_t>(left));
-          store_masked(hn::MulAdd(factor, weights, load_masked(d, to, mask)), d, to, mask);
-        }
-      }
-    });
+    for_each_nf4_vector(codes + p / 2, nf4_scale(w.absmax.data[j * w.absmax.ld + p / kNf4Block]),
+                        [&](int v, Nf4Vec weights) {
+                          const Index at = p + v * kNf4Lanes, left = w.k - at;
+                          if (left <= 0) return;
+                          for (Index i = 0; i < m; ++i) {
+                            float* const to = dx.data + i * dx.ld + at;
+                            const Nf4Vec factor = hn::Set(d, dy[i * dy_ld]);
+                            if (left >= kNf4Lanes) {
+                              hn::StoreU(hn::MulAdd(factor, weights, hn::LoadU(d, to)), d, to);
+                            } else {
+                              const auto mask = hn::FirstN(d, static_cast<std::size_t>(left));
+                              store_masked(hn::MulAdd(factor, weights, load_masked(d, to, mask)), d, to, mask);
+                            }
+                          }
+                        });
 }
 
 /// Multiplies for m from 1 to 4.
@@ -52,8 +53,8 @@ void decode_columns(const Nf4Operand& w, Index from, Index count, float* to) {
   for (Index j = 0; j < w.n; ++j)
     for (Index p = 0; p < count; p += kNf4Block)
       decode_nf4_block(w.codes.data + j * w.codes.ld + (from + p) / 2,
-                       nf4_scale(w.absmax.data[j * w.absmax.ld + (from + p) / kNf4Block]), std::min(kNf4Block, count - p),
-                       to + j * count + p);
+                       nf4_scale(w.absmax.data[j * w.absmax.ld + (from + p) / kNf4Block]),
+                       std::min(kNf4Block, count - p), to + j * count + p);
 }
 
 }  // namespace
@@ -76,10 +77,9 @@ void highway(const Nf4MatmulArgs& args, Device&) {
   if (args.m == 0 || args.k == 0) return;
   const Nf4Operand w = nf4_operand(args);
   if (args.m <= 4 || args.n == 0) {
-    for (Index i = 0; i < args.m; i += 4)
-      HWY_DYNAMIC_DISPATCH(multiply_few_plain)
-      (w, std::min<Index>(4, args.m - i), {args.dy.data() + i * rows_of(args.dy).ld, rows_of(args.dy).ld},
-       {args.dx.data() + i * rows_of(args.dx).ld, rows_of(args.dx).ld});
+    for (Index i = 0; i < args.m; i += 4) HWY_DYNAMIC_DISPATCH(multiply_few_plain)
+    (w, std::min<Index>(4, args.m - i), {args.dy.data() + i * rows_of(args.dy).ld, rows_of(args.dy).ld},
+     {args.dx.data() + i * rows_of(args.dx).ld, rows_of(args.dx).ld});
     return;
   }
   const auto panel = hwy::AllocateAligned<float>(static_cast<std::size_t>(std::min(kPanel, args.k) * args.n));
@@ -87,16 +87,22 @@ void highway(const Nf4MatmulArgs& args, Device&) {
   for (Index p = 0; p < args.k; p += kPanel) {
     const Index columns = std::min(kPanel, args.k - p);
     HWY_DYNAMIC_DISPATCH(decode_columns)(w, p, columns, panel.get());
-    tiled_gemm({args.m, args.n, columns, operand(args.dy, false), {panel.get(), columns, false}, args.dx.data() + p,
+    tiled_gemm({args.m,
+                args.n,
+                columns,
+                operand(args.dy, false),
+                {panel.get(), columns, false},
+                args.dx.data() + p,
                 leading_dimension(args.dx)});
   }
 }
 
-const KernelRegistration highway_kernel{{.id = "nf4_matmul/cpu/highway",
-                                         .batch_invariant = false,
-                                         .summary = "up to four rows from registers, more over panels of 128 decoded columns",
-                                         .run = &run_typed<Nf4MatmulArgs, &highway>,
-                                         .priority = 1}};
+const KernelRegistration highway_kernel{
+    {.id = "nf4_matmul/cpu/highway",
+     .batch_invariant = false,
+     .summary = "up to four rows from registers, more over panels of 128 decoded columns",
+     .run = &run_typed<Nf4MatmulArgs, &highway>,
+     .priority = 1}};
 
 }  // namespace
 }  // namespace assay::cpu::of_nf4_matmul

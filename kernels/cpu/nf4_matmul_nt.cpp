@@ -49,8 +49,8 @@ void dot_rows(const Nf4Operand& w, Index j, Rows<const float> x, float* y, Index
       const Nf4Vec inside = hn::IfThenElseZero(mask, weights);
 #pragma GCC unroll 4
       for (int r = 0; r < kRows; ++r)
-        sums[r][v % kSums] =
-            hn::MulAdd(inside, load_masked(d, x.data + r * x.ld + whole * kNf4Block + v * kNf4Lanes, mask), sums[r][v % kSums]);
+        sums[r][v % kSums] = hn::MulAdd(
+            inside, load_masked(d, x.data + r * x.ld + whole * kNf4Block + v * kNf4Lanes, mask), sums[r][v % kSums]);
     });
 #pragma GCC unroll 4
   for (int r = 0; r < kRows; ++r) {
@@ -96,10 +96,9 @@ void highway(const Nf4MatmulNtArgs& args, Device&) {
   if (args.m == 0 || args.n == 0) return;
   const Nf4Operand w = nf4_operand(args);
   if (args.m <= 4 || args.k == 0) {
-    for (Index i = 0; i < args.m; i += 4)
-      HWY_DYNAMIC_DISPATCH(multiply_few)
-      (w, std::min<Index>(4, args.m - i), {args.x.data() + i * rows_of(args.x).ld, rows_of(args.x).ld},
-       {args.y.data() + i * rows_of(args.y).ld, rows_of(args.y).ld});
+    for (Index i = 0; i < args.m; i += 4) HWY_DYNAMIC_DISPATCH(multiply_few)
+    (w, std::min<Index>(4, args.m - i), {args.x.data() + i * rows_of(args.x).ld, rows_of(args.x).ld},
+     {args.y.data() + i * rows_of(args.y).ld, rows_of(args.y).ld});
     return;
   }
   const auto panel = hwy::AllocateAligned<float>(static_cast<std::size_t>(std::min(kPanel, args.n) * args.k));
@@ -107,16 +106,22 @@ void highway(const Nf4MatmulNtArgs& args, Device&) {
   for (Index j = 0; j < args.n; j += kPanel) {
     const Index rows = std::min(kPanel, args.n - j);
     HWY_DYNAMIC_DISPATCH(decode_rows)(w, j, rows, panel.get());
-    tiled_gemm({args.m, args.k, rows, operand(args.x, false), {panel.get(), args.k, true}, args.y.data() + j,
+    tiled_gemm({args.m,
+                args.k,
+                rows,
+                operand(args.x, false),
+                {panel.get(), args.k, true},
+                args.y.data() + j,
                 leading_dimension(args.y)});
   }
 }
 
-const KernelRegistration highway_kernel{{.id = "nf4_matmul_nt/cpu/highway",
-                                         .batch_invariant = false,
-                                         .summary = "up to four rows from registers, more over panels of 32 decoded rows",
-                                         .run = &run_typed<Nf4MatmulNtArgs, &highway>,
-                                         .priority = 1}};
+const KernelRegistration highway_kernel{
+    {.id = "nf4_matmul_nt/cpu/highway",
+     .batch_invariant = false,
+     .summary = "up to four rows from registers, more over panels of 32 decoded rows",
+     .run = &run_typed<Nf4MatmulNtArgs, &highway>,
+     .priority = 1}};
 
 }  // namespace
 }  // namespace assay::cpu::of_nf4_matmul_nt

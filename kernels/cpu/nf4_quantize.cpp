@@ -30,7 +30,8 @@ float encode_block(const float* x, std::uint8_t* codes) {
   auto most = hn::Zero(d32);
   for (Index p = 0; p < kNf4Block; p += kNf4Lanes) most = hn::Max(most, hn::BitCast(d32, hn::Abs(hn::LoadU(d, x + p))));
   const auto bits = static_cast<std::uint32_t>(hn::GetLane(hn::MaxOfLanes(d32, most)));
-  const float scale = bits >= 0x7f800000U ? std::numeric_limits<float>::quiet_NaN() : nf4_scale(std::bit_cast<float>(bits));
+  const float scale =
+      bits >= 0x7f800000U ? std::numeric_limits<float>::quiet_NaN() : nf4_scale(std::bit_cast<float>(bits));
   if (!(scale > 0)) {
     std::fill_n(codes, kNf4Bytes, kNf4ZeroPair);
     return scale;
@@ -43,7 +44,8 @@ float encode_block(const float* x, std::uint8_t* codes) {
     const Nf4Vec v = hn::LoadU(d, x + p);
     auto above = hn::Zero(d32);  // minus the number of limits below v
 #pragma GCC unroll 15
-    for (const Nf4Vec limit : limits) above = hn::Add(above, hn::VecFromMask(d32, hn::RebindMask(d32, hn::Gt(v, limit))));
+    for (const Nf4Vec limit : limits)
+      above = hn::Add(above, hn::VecFromMask(d32, hn::RebindMask(d32, hn::Gt(v, limit))));
     hn::Store(hn::DemoteTo(d_lane, hn::Neg(above)), d_lane, unpacked + p);
   }
   pack_nf4(unpacked, codes);

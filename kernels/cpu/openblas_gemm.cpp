@@ -13,7 +13,8 @@ std::optional<std::string> openblas_refusal(const GemmCall& call) {
   const Index a_rows = call.a.transposed ? call.k : call.m, b_rows = call.b.transposed ? call.n : call.k;
   const Index largest = std::max({call.m, call.k, call.n, a_rows * call.a.ld, b_rows * call.b.ld, call.m * call.ldc});
   if (largest <= INT_MAX) return std::nullopt;
-  return fmt::format("OpenBLAS counts in 32-bit integers: {} elements from the first row to behind the last are too many", largest);
+  return fmt::format(
+      "OpenBLAS counts in 32-bit integers: {} elements from the first row to behind the last are too many", largest);
 }
 
 void openblas_gemm(const GemmCall& call) {

@@ -84,10 +84,11 @@ void highway(const Q4KGemvArgs& args, Device&) {
 const KernelRegistration by_sub_blocks_kernel{{.id = "q4_k_gemv/cpu/by_sub_blocks",
                                                .summary = "sums of codes and of x by sub-blocks, scaled once each",
                                                .run = &run_typed<Q4KGemvArgs, &by_sub_blocks>}};
-const KernelRegistration highway_kernel{{.id = "q4_k_gemv/cpu/highway",
-                                         .summary = "super-blocks decoded in registers, two vector sums per row, one thread",
-                                         .run = &run_typed<Q4KGemvArgs, &highway>,
-                                         .priority = 1}};
+const KernelRegistration highway_kernel{
+    {.id = "q4_k_gemv/cpu/highway",
+     .summary = "super-blocks decoded in registers, two vector sums per row, one thread",
+     .run = &run_typed<Q4KGemvArgs, &highway>,
+     .priority = 1}};
 
 }  // namespace
 }  // namespace assay::cpu::of_q4_k_gemv

@@ -39,7 +39,8 @@ void rotate_neighbours(const S* x, S* y, Index n, const float* cosine, const flo
 #else
   const hn::ScalableTag<float> d;
   for_each_vector(d, n, [&](Index j, std::size_t count) {
-    const auto c = load_first(d, cosine + j, count), s = load_first(d, sine + j, count), v = load_first(d, x + j, count);
+    const auto c = load_first(d, cosine + j, count), s = load_first(d, sine + j, count),
+               v = load_first(d, x + j, count);
     store_first(d, hn::Add(hn::Mul(v, c), hn::Mul(hn::Shuffle2301(v), s)), y + j, count);
   });
 #endif

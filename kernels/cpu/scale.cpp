@@ -24,7 +24,9 @@ struct Multiply {
 };
 
 /// The naive kernel in SIMD: one pass, tails by masks.
-void rows(const ops::ScaleArgs& args) { map_rows(args.m, args.n, Multiply{static_cast<float>(args.alpha)}, args.y, args.x); }
+void rows(const ops::ScaleArgs& args) {
+  map_rows(args.m, args.n, Multiply{static_cast<float>(args.alpha)}, args.y, args.x);
+}
 
 }  // namespace
 }  // namespace assay::cpu::of_scale::HWY_NAMESPACE
@@ -37,8 +39,10 @@ namespace {
 HWY_EXPORT(rows);
 void highway(const ops::ScaleArgs& args, Device&) { HWY_DYNAMIC_DISPATCH(rows)(args); }
 
-const KernelRegistration highway_kernel{{.id = "scale/cpu/highway", .summary = "SIMD, one pass over the rows",
-                                         .run = &run_typed<ops::ScaleArgs, &highway>, .priority = 1}};
+const KernelRegistration highway_kernel{{.id = "scale/cpu/highway",
+                                         .summary = "SIMD, one pass over the rows",
+                                         .run = &run_typed<ops::ScaleArgs, &highway>,
+                                         .priority = 1}};
 
 }  // namespace
 }  // namespace assay::cpu::of_scale

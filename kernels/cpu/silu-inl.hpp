@@ -1,5 +1,5 @@
-// sigmoid(x) and 1 - sigmoid(x) of vectors by exp(-|x|), which never overflows. Included once per SIMD target (Highway's
-// convention for files named *-inl).
+// sigmoid(x) and 1 - sigmoid(x) of vectors by exp(-|x|), which never overflows. Included once per SIMD target
+// (Highway's convention for files named *-inl).
 #if defined(ASSAY_KERNELS_CPU_SILU_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef ASSAY_KERNELS_CPU_SILU_INL
 #undef ASSAY_KERNELS_CPU_SILU_INL

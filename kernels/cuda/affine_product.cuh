@@ -41,10 +41,9 @@ void multiply(const AffineProduct& x, Device& device) {
 /// Returns the registry entry of an operation built from products; a block computes `rows` rows of C.
 template <class Args, void (*run)(const Args&, Device&), Index rows = 16>
 Kernel composed_kernel(std::string_view id, std::string_view summary) {
-  return {.id = id,
-          .summary = summary,
-          .run = &run_typed<Args, run>,
-          .refuse = [](const Call& call) { return refuse_grid("the rows of a product", largest_products(Args::unpack(call)).m, rows); }};
+  return {.id = id, .summary = summary, .run = &run_typed<Args, run>, .refuse = [](const Call& call) {
+            return refuse_grid("the rows of a product", largest_products(Args::unpack(call)).m, rows);
+          }};
 }
 
 }  // namespace assay::ASSAY_CUDA_NAMESPACE

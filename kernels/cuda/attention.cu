@@ -63,7 +63,8 @@ template <class S>
 __global__ void __launch_bounds__(32 * kWarpQueries) attention_warp(Attention<S> a) {
   const Index heads = a.kv_heads * a.group;
   const Index number = Index{blockIdx.x} * kWarpQueries + static_cast<int>(threadIdx.x) / 32;
-  if (number < a.batch * a.s * heads) attend_query(a, number / heads / a.s, number % heads, number / heads % a.s);  // whole warps
+  // whole warps
+  if (number < a.batch * a.s * heads) attend_query(a, number / heads / a.s, number % heads, number / heads % a.s);
 }
 
 /// One block per 64 rows of a key-value head: query i of head h of the group is row i * group + h, so that the heads of
@@ -85,7 +86,8 @@ __global__ void __launch_bounds__(256) attention_tiled(Attention<S> a) {
   const Index least = seen_by(a, b, first_row / a.group);
   const Index most = seen_by(a, b, (first_row + count - 1) / a.group);
 
-  load_rows<kD, S>(queries, count, a.d, a.q_aligned, [&](int r) { return a.q.at(b, (first_row + r) / a.group, head(first_row + r)); });
+  load_rows<kD, S>(queries, count, a.d, a.q_aligned,
+                   [&](int r) { return a.q.at(b, (first_row + r) / a.group, head(first_row + r)); });
   float sums[4][kD / 16] = {}, largest[4], total[4];
   Index keys[4];
 #pragma unroll
@@ -130,13 +132,15 @@ __global__ void __launch_bounds__(256) attention_tiled(Attention<S> a) {
         weights[(4 * ty + i) * Tiles::kWeightPitch + tx + 16 * j] = weight;
       }
     }
-    __syncthreads();  // all threads have read the keys
+    __syncthreads();                           // all threads have read the keys
     const bool partly = least < first + here;  // some row does not see all of the tile
-    load_rows<kD, S>(tile, here, a.d, a.v_aligned, [&](int r) { return a.v.at(b, first + r, g); }, least - first,
-                     partly ? special : nullptr);
+    load_rows<kD, S>(
+        tile, here, a.d, a.v_aligned, [&](int r) { return a.v.at(b, first + r, g); }, least - first,
+        partly ? special : nullptr);
     __syncthreads();
     // A zero weight times NaN would reach rows that do not see the value.
-    if (partly && *special != 0) weights_by_rows<kD>(weights, tile, ty, tx, sums, [&](int i, int j) { return j < own[i]; });
+    if (partly && *special != 0)
+      weights_by_rows<kD>(weights, tile, ty, tx, sums, [&](int i, int j) { return j < own[i]; });
     else weights_by_rows<kD>(weights, tile, ty, tx, sums);
   }
 #pragma unroll
@@ -157,13 +161,15 @@ template <class S>
 void run_warp(const AttentionArgs& args, Device& device) {
   const Attention<S> a = attention_of<S>(args);
   const Index queries = a.batch * a.s * a.kv_heads * a.group;
-  if (queries > 0) launch(&attention_warp<S>, {dim3(blocks_for(queries, kWarpQueries)), dim3(32 * kWarpQueries)}, device, a);
+  if (queries > 0)
+    launch(&attention_warp<S>, {dim3(blocks_for(queries, kWarpQueries)), dim3(32 * kWarpQueries)}, device, a);
 }
 
 template <class S, int kD>
 void launch_tiled(const Attention<S>& a, Device& device) {
   using Tiles = AttentionTiles<kD>;
-  const dim3 grid(blocks_for(a.s * a.group, Tiles::kQueries), static_cast<unsigned>(a.kv_heads), static_cast<unsigned>(a.batch));
+  const dim3 grid(blocks_for(a.s * a.group, Tiles::kQueries), static_cast<unsigned>(a.kv_heads),
+                  static_cast<unsigned>(a.batch));
   launch(&attention_tiled<S, kD>, {grid, dim3(Tiles::kThreads), Tiles::kBytes}, device, a);
 }
 
@@ -182,7 +188,8 @@ __global__ void __launch_bounds__(MmaPlan<S, kD, 1>::kThreads) attention_mma(Att
   using Plan = MmaPlan<S, kD, 1>;
   constexpr int kTile = Plan::kTile, kPitch = Plan::kPitch;
   const int rows = static_cast<int>(a.s * a.group), group = static_cast<int>(a.group), d = static_cast<int>(a.d);
-  const int first_row = static_cast<int>(gridDim.x - 1 - blockIdx.x) * Plan::kRows, warp = static_cast<int>(threadIdx.x) / 32;
+  const int first_row = static_cast<int>(gridDim.x - 1 - blockIdx.x) * Plan::kRows,
+            warp = static_cast<int>(threadIdx.x) / 32;
   const int count = min(rows - first_row, Plan::kRows);
   const Index b = blockIdx.z, g = blockIdx.y;
   const auto head = [&](int row) { return g * group + row % group; };
@@ -190,7 +197,8 @@ __global__ void __launch_bounds__(MmaPlan<S, kD, 1>::kThreads) attention_mma(Att
   const int tiles = static_cast<int>((most + kTile - 1) / kTile);
   const auto fetch = [&](int tile) { fetch_keys<Plan, kD>(a, b, g, tile, tiles, most); };
   S* const queries = dynamic_shared<S>();
-  fetch_rows<Plan, kD>(queries, Plan::kRows, count, d, [&](int r) { return a.q.at(b, (first_row + r) / group, head(first_row + r)); });
+  fetch_rows<Plan, kD>(queries, Plan::kRows, count, d,
+                       [&](int r) { return a.q.at(b, (first_row + r) / group, head(first_row + r)); });
   fetch(0);
 
   Index seen[2];
@@ -258,13 +266,15 @@ __global__ void __launch_bounds__(MmaPlan<S, kD, 1>::kThreads) attention_mma(Att
       *a.logsumexp.at(b, row / group, head(row)) = nothing ? -INFINITY : (largest[half] + log2f(total[half])) * kLn2;
   }
   for (int r = 0; r < 16; ++r)
-    if (const int row = first_row + 16 * warp + r; is_nonfinite_row(nonfinite_mask, r) && row < rows) attend_query(a, b, head(row), row / group);
+    if (const int row = first_row + 16 * warp + r; is_nonfinite_row(nonfinite_mask, r) && row < rows)
+      attend_query(a, b, head(row), row / group);
 }
 
 template <class S, int kD>
 void launch_mma(const Attention<S>& a, Device& device) {
   using Plan = MmaPlan<S, kD, 1>;
-  const dim3 grid(blocks_for(a.s * a.group, Plan::kRows), static_cast<unsigned>(a.kv_heads), static_cast<unsigned>(a.batch));
+  const dim3 grid(blocks_for(a.s * a.group, Plan::kRows), static_cast<unsigned>(a.kv_heads),
+                  static_cast<unsigned>(a.batch));
   launch(&attention_mma<S, kD>, {grid, dim3(Plan::kThreads), Plan::kBytes}, device, a);
 }
 
@@ -305,14 +315,17 @@ template <class S>
 KernelRegistration add_mma(std::string_view id) {
   Arithmetic arithmetic = mma_arithmetic<S>();
   arithmetic.online_tile = MmaPlan<S, 256, 1>::kTile;  // the shortest
-  return KernelRegistration({.id = id,
-                             .arithmetic = arithmetic,
-                             .storage = dtype_of<S>,
-                             .summary = sizeof(S) == 2 ? "16-bit tensor cores (mma.sync m16n8k16), 16 queries a warp, scores stay in registers"
-                                                       : "three products of TF32 for one (mma.sync m16n8k8), 16 queries a warp, scores stay in registers",
-                             .run = &run_typed<AttentionArgs, &run_mma<S>>,
-                             .refuse = &refuse_typed<AttentionArgs, &refuse>,
-                             .priority = 2});
+  return KernelRegistration(
+      {.id = id,
+       .arithmetic = arithmetic,
+       .storage = dtype_of<S>,
+       .summary =
+           sizeof(S) == 2
+               ? "16-bit tensor cores (mma.sync m16n8k16), 16 queries a warp, scores stay in registers"
+               : "three products of TF32 for one (mma.sync m16n8k8), 16 queries a warp, scores stay in registers",
+       .run = &run_typed<AttentionArgs, &run_mma<S>>,
+       .refuse = &refuse_typed<AttentionArgs, &refuse>,
+       .priority = 2});
 }
 
 const KernelRegistration registrations[] = {

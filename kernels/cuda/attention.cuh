@@ -28,8 +28,8 @@ struct Attention {
 
 template <class S>
 bool heads_aligned(const HeadRows<S>& rows) {
-  return reinterpret_cast<std::uintptr_t>(rows.data) % (4 * sizeof(S)) == 0 && rows.per_batch % 4 == 0 && rows.per_position % 4 == 0 &&
-         rows.per_head % 4 == 0;
+  return reinterpret_cast<std::uintptr_t>(rows.data) % (4 * sizeof(S)) == 0 && rows.per_batch % 4 == 0 &&
+         rows.per_position % 4 == 0 && rows.per_head % 4 == 0;
 }
 
 /// Args: AttentionArgs, or AttentionBackwardArgs, whose y and logsumexp are inputs.
@@ -38,9 +38,25 @@ Attention<S> attention_of(const Args& args) {
   const auto q = head_rows<const S>(args.q), k = head_rows<const S>(args.k), v = head_rows<const S>(args.v);
   const auto y = head_rows<S>(args.y);
   const auto step = [&](int axis) { return args.logsumexp.dim(axis) > 1 ? args.logsumexp.stride(axis) : 0; };
-  return {args.batch,  args.s,     args.t, args.kv_heads, args.heads / args.kv_heads, args.d, q, k, v, args.lengths.data(),
-          args.starts.data(), y, {const_cast<float*>(args.logsumexp.data()), step(0), step(2), step(1)}, static_cast<float>(args.scale),
-          args.causal != 0, heads_aligned(q), heads_aligned(k), heads_aligned(v), heads_aligned(y)};
+  return {args.batch,
+          args.s,
+          args.t,
+          args.kv_heads,
+          args.heads / args.kv_heads,
+          args.d,
+          q,
+          k,
+          v,
+          args.lengths.data(),
+          args.starts.data(),
+          y,
+          {const_cast<float*>(args.logsumexp.data()), step(0), step(2), step(1)},
+          static_cast<float>(args.scale),
+          args.causal != 0,
+          heads_aligned(q),
+          heads_aligned(k),
+          heads_aligned(v),
+          heads_aligned(y)};
 }
 
 /// Returns the reduction over the lanes of a warp that differ in the bits below `lanes`.
@@ -65,7 +81,8 @@ struct AttentionTiles {
 /// rows[r] = row(r) scaled for r < count, zeros for other rows and past d; 256 threads, four elements at a time. If
 /// `watched` is not null, it becomes 1 if a row from `from` on holds NaN or Inf.
 template <int kD, class S, class Row>
-__device__ void load_rows(float* rows, Index count, Index d, bool aligned, Row row, Index from = 0, int* watched = nullptr) {
+__device__ void load_rows(float* rows, Index count, Index d, bool aligned, Row row, Index from = 0,
+                          int* watched = nullptr) {
   constexpr int kFours = kD / 4, kPitch = AttentionTiles<kD>::kPitch;
   for (int e = static_cast<int>(threadIdx.x); e < 64 * kFours; e += AttentionTiles<kD>::kThreads) {
     const int r = e / kFours, c = e % kFours * 4;
@@ -112,14 +129,15 @@ struct KeepAll {
 /// sums[i][4 m + e] += sum_j weights[4 ty + i][j] rows[j][4 tx + 64 m + e] over the j < 64 with takes_part(i, j); other
 /// rows may hold NaN.
 template <int kD, class TakesPart = KeepAll>
-__device__ inline void weights_by_rows(const float* weights, const float* rows, int ty, int tx, float (&sums)[4][kD / 16],
-                                       TakesPart takes_part = {}) {
+__device__ inline void weights_by_rows(const float* weights, const float* rows, int ty, int tx,
+                                       float (&sums)[4][kD / 16], TakesPart takes_part = {}) {
   constexpr int kPitch = AttentionTiles<kD>::kPitch, kWeightPitch = AttentionTiles<kD>::kWeightPitch;
 #pragma unroll 2
   for (int j0 = 0; j0 < 64; j0 += 4) {
     float4 weight[4];
 #pragma unroll
-    for (int i = 0; i < 4; ++i) weight[i] = *reinterpret_cast<const float4*>(weights + (4 * ty + i) * kWeightPitch + j0);
+    for (int i = 0; i < 4; ++i)
+      weight[i] = *reinterpret_cast<const float4*>(weights + (4 * ty + i) * kWeightPitch + j0);
 #pragma unroll
     for (int j = 0; j < 4; ++j)
 #pragma unroll
@@ -144,7 +162,8 @@ __device__ inline void store_row(S* row, const float (&sums)[kD / 16], float fac
   for (int m = 0; m < kD / 64; ++m)
     if (4 * tx + 64 * m < d)
       store4(row, 4 * tx + 64 * m, d, aligned,
-             make_float4(sums[4 * m] * factor, sums[4 * m + 1] * factor, sums[4 * m + 2] * factor, sums[4 * m + 3] * factor));
+             make_float4(sums[4 * m] * factor, sums[4 * m + 1] * factor, sums[4 * m + 2] * factor,
+                         sums[4 * m + 3] * factor));
 }
 
 }  // namespace assay::ASSAY_CUDA_NAMESPACE

@@ -79,7 +79,9 @@ template <class S, class Passes>
 void with_row_sums(const AttentionBackwardArgs& args, Device& device, Passes passes) {
   const auto dy = head_rows<const S>(args.dy);
   const auto dq = head_rows<S>(args.dq), dk = head_rows<S>(args.dk), dv = head_rows<S>(args.dv);
-  AttentionBackward<S> p{attention_of<S>(args), dy, dq, dk, dv, nullptr, heads_aligned(dy), heads_aligned(dq), heads_aligned(dk), heads_aligned(dv)};
+  AttentionBackward<S> p{
+      attention_of<S>(args), dy, dq, dk, dv, nullptr, heads_aligned(dy), heads_aligned(dq), heads_aligned(dk),
+      heads_aligned(dv)};
   if (p.forward.batch == 0) return;
   const Index rows = args.batch * args.heads * args.s;
   const Buffer along = device.allocate(static_cast<std::size_t>(rows) * sizeof(float));
@@ -96,7 +98,8 @@ template <class S>
 __device__ Pair pair_of(const AttentionBackward<S>& p, Index b, Index g, Index row, Index j, const QueryRow& known) {
   const Attention<S>& a = p.forward;
   const Index h = head_of(a, g, row), i = row / a.group;
-  const S *const q = a.q.at(b, i, h), *const dy = p.dy.at(b, i, h), *const k = a.k.at(b, j, g), *const v = a.v.at(b, j, g);
+  const S *const q = a.q.at(b, i, h), *const dy = p.dy.at(b, i, h), *const k = a.k.at(b, j, g),
+                 *const v = a.v.at(b, j, g);
   float score = 0.0f, dp = 0.0f;
   for (Index c = 0; c < a.d; ++c) {
     score += load(q[c]) * load(k[c]);
@@ -167,14 +170,17 @@ __device__ void key_gradients(const AttentionBackward<S>& p, Index b, Index g, I
 /// dq with one warp per row.
 template <class S>
 __global__ void __launch_bounds__(32 * kWarpQueries) attention_backward_warp_queries(AttentionBackward<S> p) {
-  const Index rows = p.forward.s * p.forward.group, number = Index{blockIdx.x} * kWarpQueries + static_cast<int>(threadIdx.x) / 32;
+  const Index rows = p.forward.s * p.forward.group,
+              number = Index{blockIdx.x} * kWarpQueries + static_cast<int>(threadIdx.x) / 32;
   const Index at = number / rows;
-  if (at < p.forward.batch * p.forward.kv_heads) query_gradient(p, at / p.forward.kv_heads, at % p.forward.kv_heads, number % rows);
+  if (at < p.forward.batch * p.forward.kv_heads)
+    query_gradient(p, at / p.forward.kv_heads, at % p.forward.kv_heads, number % rows);
 }
 /// dk and dv with one warp per key.
 template <class S>
 __global__ void __launch_bounds__(32 * kWarpQueries) attention_backward_warp_keys(AttentionBackward<S> p) {
-  const Index t = p.forward.t, number = Index{blockIdx.x} * kWarpQueries + static_cast<int>(threadIdx.x) / 32, at = number / t;
+  const Index t = p.forward.t, number = Index{blockIdx.x} * kWarpQueries + static_cast<int>(threadIdx.x) / 32,
+              at = number / t;
   if (at < p.forward.batch * p.forward.kv_heads)
     key_gradients(p, at / p.forward.kv_heads, at % p.forward.kv_heads, number % t, 0, p.forward.d);
 }
@@ -182,9 +188,11 @@ __global__ void __launch_bounds__(32 * kWarpQueries) attention_backward_warp_key
 template <class S>
 void run_warp(const AttentionBackwardArgs& args, Device& device) {
   with_row_sums<S>(args, device, [&](const AttentionBackward<S>& p) {
-    const Index heads = p.forward.batch * args.kv_heads, queries = heads * args.s * p.forward.group, keys = heads * args.t;
+    const Index heads = p.forward.batch * args.kv_heads, queries = heads * args.s * p.forward.group,
+                keys = heads * args.t;
     const dim3 threads(32 * kWarpQueries);
-    if (queries > 0) launch(&attention_backward_warp_queries<S>, {dim3(blocks_for(queries, kWarpQueries)), threads}, device, p);
+    if (queries > 0)
+      launch(&attention_backward_warp_queries<S>, {dim3(blocks_for(queries, kWarpQueries)), threads}, device, p);
     if (keys > 0) launch(&attention_backward_warp_keys<S>, {dim3(blocks_for(keys, kWarpQueries)), threads}, device, p);
   });
 }
@@ -205,8 +213,10 @@ __global__ void __launch_bounds__(256) attention_backward_queries(AttentionBackw
   const Index b = blockIdx.z, g = blockIdx.y;
   const auto head = [&](Index row) { return head_of(a, g, row); };
   const Index count = rows - first_row < 64 ? rows - first_row : 64;
-  load_rows<kD, S>(queries, count, a.d, a.q_aligned, [&](int r) { return a.q.at(b, (first_row + r) / a.group, head(first_row + r)); });
-  load_rows<kD, S>(upstream, count, a.d, p.dy_aligned, [&](int r) { return p.dy.at(b, (first_row + r) / a.group, head(first_row + r)); });
+  load_rows<kD, S>(queries, count, a.d, a.q_aligned,
+                   [&](int r) { return a.q.at(b, (first_row + r) / a.group, head(first_row + r)); });
+  load_rows<kD, S>(upstream, count, a.d, p.dy_aligned,
+                   [&](int r) { return p.dy.at(b, (first_row + r) / a.group, head(first_row + r)); });
   float sums[4][kD / 16] = {}, logsumexp[4], along[4];
   Index keys[4];
 #pragma unroll
@@ -225,7 +235,8 @@ __global__ void __launch_bounds__(256) attention_backward_queries(AttentionBackw
     float dp[4][4], score[4][4];
     rows_by_rows<kD>(upstream, tile, ty, tx, dp);
     __syncthreads();
-    load_rows<kD, S>(tile, here, a.d, a.k_aligned, [&](int r) { return a.k.at(b, first + r, g); }, 0, special);
+    load_rows<kD, S>(
+        tile, here, a.d, a.k_aligned, [&](int r) { return a.k.at(b, first + r, g); }, 0, special);
     __syncthreads();
     rows_by_rows<kD>(queries, tile, ty, tx, score);
     int own[4];
@@ -235,7 +246,8 @@ __global__ void __launch_bounds__(256) attention_backward_queries(AttentionBackw
 #pragma unroll
       for (int j = 0; j < 4; ++j) {
         const float weight = expf(score[i][j] * a.scale - logsumexp[i]);
-        weights[(4 * ty + i) * Tiles::kWeightPitch + tx + 16 * j] = tx + 16 * j < own[i] ? weight * (dp[i][j] - along[i]) : 0.0f;
+        weights[(4 * ty + i) * Tiles::kWeightPitch + tx + 16 * j] =
+            tx + 16 * j < own[i] ? weight * (dp[i][j] - along[i]) : 0.0f;
       }
     }
     __syncthreads();
@@ -275,7 +287,9 @@ __global__ void __launch_bounds__(256) attention_backward_keys(AttentionBackward
   for (Index first = first_row_of_keys(a, b, first_key) / 64 * 64; first < end; first += 64) {
     const Index here = end - first < 64 ? end - first : 64;
     const auto load_tile = [&](const HeadRows<const S>& from_rows, bool aligned) {
-      load_rows<kD, S>(tile, here, a.d, aligned, [&](int r) { return from_rows.at(b, (first + r) / a.group, head(first + r)); }, 0, special);
+      load_rows<kD, S>(
+          tile, here, a.d, aligned, [&](int r) { return from_rows.at(b, (first + r) / a.group, head(first + r)); }, 0,
+          special);
     };
     __syncthreads();  // all threads have read the previous rows
     if (threadIdx.x == 0) *special = 0;
@@ -304,7 +318,9 @@ __global__ void __launch_bounds__(256) attention_backward_keys(AttentionBackward
     load_tile(p.dy, p.dy_aligned);
     __syncthreads();
     rows_by_rows<kD>(values, tile, ty, tx, dp);
-    const auto ds_of = [&](int i, int j) { return visible(i, tx + 16 * j) ? weight[i][j] * (dp[i][j] - along[tx + 16 * j]) : 0.0f; };
+    const auto ds_of = [&](int i, int j) {
+      return visible(i, tx + 16 * j) ? weight[i][j] * (dp[i][j] - along[tx + 16 * j]) : 0.0f;
+    };
     // Zero times NaN would pass between a key and a query that does not see it.
     if (*special != 0) weights_by_rows<kD>(weights, tile, ty, tx, of_values, visible);
     else weights_by_rows<kD>(weights, tile, ty, tx, of_values);
@@ -331,10 +347,13 @@ template <class S, int kD>
 void launch_tiled(const AttentionBackward<S>& p, Device& device) {
   const Attention<S>& a = p.forward;
   const auto heads = static_cast<unsigned>(a.kv_heads), batch = static_cast<unsigned>(a.batch);
-  constexpr std::size_t kBytes = sizeof(float) * (3 * 64 * AttentionTiles<kD>::kPitch + 64 * AttentionTiles<kD>::kWeightPitch + 4);
+  constexpr std::size_t kBytes =
+      sizeof(float) * (3 * 64 * AttentionTiles<kD>::kPitch + 64 * AttentionTiles<kD>::kWeightPitch + 4);
   if (a.s > 0)
-    launch(&attention_backward_queries<S, kD>, {dim3(blocks_for(a.s * a.group, 64), heads, batch), dim3(256), kBytes}, device, p);
-  if (a.t > 0) launch(&attention_backward_keys<S, kD>, {dim3(blocks_for(a.t, 64), heads, batch), dim3(256), kBytes}, device, p);
+    launch(&attention_backward_queries<S, kD>, {dim3(blocks_for(a.s * a.group, 64), heads, batch), dim3(256), kBytes},
+           device, p);
+  if (a.t > 0)
+    launch(&attention_backward_keys<S, kD>, {dim3(blocks_for(a.t, 64), heads, batch), dim3(256), kBytes}, device, p);
 }
 
 template <class S>
@@ -354,7 +373,8 @@ __global__ void __launch_bounds__(MmaPlan<S, kD, 2>::kThreads) attention_backwar
   constexpr int kTile = Plan::kTile, kPitch = Plan::kPitch;
   const Attention<S>& a = p.forward;
   const int rows = static_cast<int>(a.s * a.group), group = static_cast<int>(a.group), d = static_cast<int>(a.d);
-  const int first_row = static_cast<int>(gridDim.x - 1 - blockIdx.x) * Plan::kRows, own_rows = 16 * (static_cast<int>(threadIdx.x) / 32);
+  const int first_row = static_cast<int>(gridDim.x - 1 - blockIdx.x) * Plan::kRows,
+            own_rows = 16 * (static_cast<int>(threadIdx.x) / 32);
   const int count = min(rows - first_row, Plan::kRows);
   const Index b = blockIdx.z, g = blockIdx.y;
   const auto head = [&](int row) { return head_of(a, g, row); };
@@ -363,8 +383,10 @@ __global__ void __launch_bounds__(MmaPlan<S, kD, 2>::kThreads) attention_backwar
   const int tiles = static_cast<int>((most + kTile - 1) / kTile);
   const auto fetch = [&](int tile) { fetch_keys<Plan, kD>(a, b, g, tile, tiles, most); };
   S *const queries = dynamic_shared<S>(), *const upstream = queries + Plan::kRows * kPitch;
-  fetch_rows<Plan, kD>(queries, Plan::kRows, count, d, [&](int r) { return a.q.at(b, (first_row + r) / group, head(first_row + r)); });
-  fetch_rows<Plan, kD>(upstream, Plan::kRows, count, d, [&](int r) { return p.dy.at(b, (first_row + r) / group, head(first_row + r)); });
+  fetch_rows<Plan, kD>(queries, Plan::kRows, count, d,
+                       [&](int r) { return a.q.at(b, (first_row + r) / group, head(first_row + r)); });
+  fetch_rows<Plan, kD>(upstream, Plan::kRows, count, d,
+                       [&](int r) { return p.dy.at(b, (first_row + r) / group, head(first_row + r)); });
   fetch(0);
 
   Index seen[2];
@@ -389,7 +411,9 @@ __global__ void __launch_bounds__(MmaPlan<S, kD, 2>::kThreads) attention_backwar
       const int own = static_cast<int>(min(max(seen[e / 2] - first, Index{0}), Index{kTile}));
 #pragma unroll
       for (int n = 0; n < kTile / 8; ++n)
-        weights[n][e] = 8 * n + output_column(e) < own ? exp2f(weights[n][e] * scale - shift[e / 2]) * (dp[n][e] - along[e / 2]) : 0.0f;
+        weights[n][e] = 8 * n + output_column(e) < own
+                            ? exp2f(weights[n][e] * scale - shift[e / 2]) * (dp[n][e] - along[e / 2])
+                            : 0.0f;
     }
     add_weighted_rows(weights, keys, kPitch, here, d, sums);
   };
@@ -406,10 +430,12 @@ __global__ void __launch_bounds__(MmaPlan<S, kD, 2>::kThreads) attention_backwar
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
     const int r = output_row(2 * half), row = first_row + own_rows + r;
-    if (row < rows && !is_nonfinite_row(nonfinite_mask, r)) store_outputs(p.dq.at(b, row / group, head(row)), sums, half, a.scale, a.d);
+    if (row < rows && !is_nonfinite_row(nonfinite_mask, r))
+      store_outputs(p.dq.at(b, row / group, head(row)), sums, half, a.scale, a.d);
   }
   for (int r = 0; r < 16; ++r)
-    if (const int row = first_row + own_rows + r; is_nonfinite_row(nonfinite_mask, r) && row < rows) query_gradient(p, b, g, row);
+    if (const int row = first_row + own_rows + r; is_nonfinite_row(nonfinite_mask, r) && row < rows)
+      query_gradient(p, b, g, row);
 }
 
 /// Columns of dk and dv per block of attention_backward_mma_keys: as many as fit into registers.
@@ -433,7 +459,8 @@ __global__ void __launch_bounds__(MmaPlan<S, kD, 2, 3>::kThreads) attention_back
   const auto fetch = [&](int first) {
     if (first < end) {
       const int stage = first / kTile, here = min(end - first, kTile);
-      fetch_rows<Plan, kD>(Plan::pair(stage), kTile, here, d, [&](int r) { return a.q.at(b, (first + r) / group, head(first + r)); });
+      fetch_rows<Plan, kD>(Plan::pair(stage), kTile, here, d,
+                           [&](int r) { return a.q.at(b, (first + r) / group, head(first + r)); });
       fetch_rows<Plan, kD>(Plan::pair(stage) + kTile * kPitch, kTile, here, d,
                            [&](int r) { return p.dy.at(b, (first + r) / group, head(first + r)); });
       if (const int r = static_cast<int>(threadIdx.x); r < kTile) {
@@ -492,7 +519,8 @@ __global__ void __launch_bounds__(MmaPlan<S, kD, 2, 3>::kThreads) attention_back
     store_outputs(p.dv.at(b, j, g) + part, of_values, half, 1.0f, columns);
   }
   for (int r = 0; r < 16; ++r)
-    if (const Index j = first_key + own_rows + r; is_nonfinite_row(nonfinite_mask, r) && j < a.t) key_gradients(p, b, g, j, part, columns);
+    if (const Index j = first_key + own_rows + r; is_nonfinite_row(nonfinite_mask, r) && j < a.t)
+      key_gradients(p, b, g, j, part, columns);
 }
 
 template <class S, int kD>
@@ -501,13 +529,15 @@ void launch_mma(const AttentionBackward<S>& p, Device& device) {
   const auto heads = static_cast<unsigned>(a.kv_heads), batch = static_cast<unsigned>(a.batch);
   if (a.s > 0) {
     using Plan = MmaPlan<S, kD, 2>;
-    launch(&attention_backward_mma_queries<S, kD>, {dim3(blocks_for(a.s * a.group, Plan::kRows), heads, batch), dim3(Plan::kThreads), Plan::kBytes},
-           device, p);
+    launch(&attention_backward_mma_queries<S, kD>,
+           {dim3(blocks_for(a.s * a.group, Plan::kRows), heads, batch), dim3(Plan::kThreads), Plan::kBytes}, device, p);
   }
   if (a.t > 0) {
     using Plan = MmaPlan<S, kD, 2, 3>;
-    launch(&attention_backward_mma_keys<S, kD>,
-           {dim3(blocks_for(a.t, Plan::kRows) * (kD / kMmaColumns<kD>), heads, batch), dim3(Plan::kThreads), Plan::kBytes}, device, p);
+    launch(
+        &attention_backward_mma_keys<S, kD>,
+        {dim3(blocks_for(a.t, Plan::kRows) * (kD / kMmaColumns<kD>), heads, batch), dim3(Plan::kThreads), Plan::kBytes},
+        device, p);
   }
 }
 
@@ -535,13 +565,14 @@ KernelRegistration by_warps(std::string_view id) {
 
 template <class S>
 KernelRegistration by_tiles(std::string_view id) {
-  return KernelRegistration({.id = id,
-                             .arithmetic = {.functions = FunctionLibrary::cuda},
-                             .storage = dtype_of<S>,
-                             .summary = "64 queries by 64 keys a block, one pass for dq and one for dk and dv, 4x4 pairs a thread",
-                             .run = &run_typed<AttentionBackwardArgs, &run_tiled<S>>,
-                             .refuse = &refuse_typed<AttentionBackwardArgs, &refuse>,
-                             .priority = 1});
+  return KernelRegistration(
+      {.id = id,
+       .arithmetic = {.functions = FunctionLibrary::cuda},
+       .storage = dtype_of<S>,
+       .summary = "64 queries by 64 keys a block, one pass for dq and one for dk and dv, 4x4 pairs a thread",
+       .run = &run_typed<AttentionBackwardArgs, &run_tiled<S>>,
+       .refuse = &refuse_typed<AttentionBackwardArgs, &refuse>,
+       .priority = 1});
 }
 
 template <class S>
@@ -550,20 +581,23 @@ KernelRegistration on_tensor_cores(std::string_view id) {
       {.id = id,
        .arithmetic = mma_arithmetic<S>(),
        .storage = dtype_of<S>,
-       .summary = sizeof(S) == 2 ? "16-bit tensor cores (mma.sync m16n8k16), 16 rows a warp, one pass for dq and one for dk and dv"
-                                 : "three products of TF32 for one (mma.sync m16n8k8), 16 rows a warp, one pass for dq and one for dk and dv",
+       .summary =
+           sizeof(S) == 2
+               ? "16-bit tensor cores (mma.sync m16n8k16), 16 rows a warp, one pass for dq and one for dk and dv"
+               : "three products of TF32 for one (mma.sync m16n8k8), 16 rows a warp, one pass for dq and one for dk and dv",
        .run = &run_typed<AttentionBackwardArgs, &run_mma<S>>,
        .refuse = &refuse_typed<AttentionBackwardArgs, &refuse>,
        .priority = 2});
 }
 
-const KernelRegistration registrations[] = {by_warps<float>("attention_backward/" ASSAY_CUDA_NAME "/warp"),
-                                            by_tiles<float>("attention_backward/" ASSAY_CUDA_NAME "/tiled"),
-                                            by_tiles<Half>("attention_backward/" ASSAY_CUDA_NAME "/tiled_f16"),
-                                            by_tiles<BFloat16>("attention_backward/" ASSAY_CUDA_NAME "/tiled_bf16"),
-                                            on_tensor_cores<float>("attention_backward/" ASSAY_CUDA_NAME "/mma_tf32x3"),
-                                            on_tensor_cores<Half>("attention_backward/" ASSAY_CUDA_NAME "/mma_f16"),
-                                            on_tensor_cores<BFloat16>("attention_backward/" ASSAY_CUDA_NAME "/mma_bf16")};
+const KernelRegistration registrations[] = {
+    by_warps<float>("attention_backward/" ASSAY_CUDA_NAME "/warp"),
+    by_tiles<float>("attention_backward/" ASSAY_CUDA_NAME "/tiled"),
+    by_tiles<Half>("attention_backward/" ASSAY_CUDA_NAME "/tiled_f16"),
+    by_tiles<BFloat16>("attention_backward/" ASSAY_CUDA_NAME "/tiled_bf16"),
+    on_tensor_cores<float>("attention_backward/" ASSAY_CUDA_NAME "/mma_tf32x3"),
+    on_tensor_cores<Half>("attention_backward/" ASSAY_CUDA_NAME "/mma_f16"),
+    on_tensor_cores<BFloat16>("attention_backward/" ASSAY_CUDA_NAME "/mma_bf16")};
 
 }  // namespace
 }  // namespace assay::ASSAY_CUDA_NAMESPACE::of_attention_backward

@@ -14,9 +14,9 @@ using ops::AttentionDecodeArgs;
 
 constexpr int kDecodeThreads = 128;  ///< per block; one warp if the cache has few places of narrow heads
 constexpr Index kWarpPlaces = 32, kWarpHead = 128;
-constexpr int kPlaces = 64;        ///< per tile
-constexpr int kLanesOfKey = 8;     ///< threads that share a dot product
-constexpr int kHeadVectors = 64;   ///< groups of four elements in the widest head
+constexpr int kPlaces = 64;       ///< per tile
+constexpr int kLanesOfKey = 8;    ///< threads that share a dot product
+constexpr int kHeadVectors = 64;  ///< groups of four elements in the widest head
 constexpr Index kMaxSplits = 64, kMinSplit = 2 * kPlaces;
 
 /// Returns the number of places per block, in whole tiles. The capacity alone determines it, and so the order of every
@@ -116,8 +116,7 @@ __global__ void __launch_bounds__(kThreads) decode_split_kernel(DecodeCall<S> a)
       for (int h = 0; h < kHeads; ++h) {
         if (h >= heads) break;  // all threads
 #pragma unroll
-        for (int step = kLanesOfKey / 2; step > 0; step /= 2)
-          dot[h] += __shfl_xor_sync(0xffffffffU, dot[h], step);
+        for (int step = kLanesOfKey / 2; step > 0; step /= 2) dot[h] += __shfl_xor_sync(0xffffffffU, dot[h], step);
         if (own % kLanesOfKey == 0 && j < places) weight[h][j] = dot[h];
       }
     }
@@ -244,26 +243,26 @@ void run(const AttentionDecodeArgs& args, Device& device) {
     const dim3 grid(static_cast<unsigned>(a.splits), static_cast<unsigned>(args.kv_heads * a.chunks), sequences);
     if (args.capacity <= kWarpPlaces && a.d <= kWarpHead)
       launch(&decode_split_kernel<S, kHeads, 32>, {grid, dim3(32)}, device, a);
-    else
-      launch(&decode_split_kernel<S, kHeads, kDecodeThreads>, {grid, dim3(kDecodeThreads)}, device, a);
+    else launch(&decode_split_kernel<S, kHeads, kDecodeThreads>, {grid, dim3(kDecodeThreads)}, device, a);
   };
   if (a.group == 1) split(std::integral_constant<int, 1>{});
   else if (a.group <= 4) split(std::integral_constant<int, 4>{});
   else split(std::integral_constant<int, 8>{});
-  launch(&decode_combine_kernel<S>,
-         {dim3(static_cast<unsigned>(args.heads), sequences), dim3(a.d <= 128 ? 32U : 64U)}, device, a);
+  launch(&decode_combine_kernel<S>, {dim3(static_cast<unsigned>(args.heads), sequences), dim3(a.d <= 128 ? 32U : 64U)},
+         device, a);
 }
 
 std::optional<std::string> refuse(const AttentionDecodeArgs& args) { return refuse_grid("batch", args.batch, 1); }
 
 template <class S>
 KernelRegistration add(std::string_view id) {
-  return KernelRegistration({.id = id,
-                             .arithmetic = {.functions = FunctionLibrary::cuda, .online_tile = kPlaces},
-                             .storage = dtype_of<S>,
-                             .summary = "blocks share out the places, up to 8 heads read each key and value once; their results combined",
-                             .run = &run_typed<AttentionDecodeArgs, &run<S>>,
-                             .refuse = &refuse_typed<AttentionDecodeArgs, &refuse>});
+  return KernelRegistration(
+      {.id = id,
+       .arithmetic = {.functions = FunctionLibrary::cuda, .online_tile = kPlaces},
+       .storage = dtype_of<S>,
+       .summary = "blocks share out the places, up to 8 heads read each key and value once; their results combined",
+       .run = &run_typed<AttentionDecodeArgs, &run<S>>,
+       .refuse = &refuse_typed<AttentionDecodeArgs, &refuse>});
 }
 
 const KernelRegistration registrations[] = {

@@ -29,7 +29,8 @@ struct MmaPlan {
   /// Returns the first tile of the pair of stage n; the second follows.
   __device__ static S* pair(int n) { return dynamic_shared<S>() + kOwnElements + n % kStages * kPairElements; }
   __device__ static float* scalars(int n) {
-    return reinterpret_cast<float*>(dynamic_shared<S>() + kOwnElements + kStages * kPairElements) + n % kStages * kScalars * kTile;
+    return reinterpret_cast<float*>(dynamic_shared<S>() + kOwnElements + kStages * kPairElements) +
+           n % kStages * kScalars * kTile;
   }
 };
 
@@ -37,7 +38,9 @@ struct MmaPlan {
 /// and float32 takes three products of TF32. Sums are truncated (kTf32Arithmetic gives the source).
 template <class S>
 constexpr Arithmetic mma_arithmetic() {
-  return {.inputs = std::is_same_v<S, Half> ? Format::f16 : std::is_same_v<S, BFloat16> ? Format::bf16 : Format::tf32x3,
+  return {.inputs = std::is_same_v<S, Half>       ? Format::f16
+                    : std::is_same_v<S, BFloat16> ? Format::bf16
+                                                  : Format::tf32x3,
           .accumulation = Rounding::toward_zero,
           .block = 4,
           .functions = FunctionLibrary::cuda};
@@ -68,7 +71,8 @@ __device__ void fetch_keys(const Attention<S>& a, Index b, Index g, int tile, in
     const Index first = Index{tile} * Plan::kTile;
     const int here = static_cast<int>(min(most - first, Index{Plan::kTile}));
     fetch_rows<Plan, kD>(Plan::pair(tile), Plan::kTile, here, a.d, [&](int r) { return a.k.at(b, first + r, g); });
-    fetch_rows<Plan, kD>(Plan::pair(tile) + Plan::kTile * Plan::kPitch, Plan::kTile, here, a.d, [&](int r) { return a.v.at(b, first + r, g); });
+    fetch_rows<Plan, kD>(Plan::pair(tile) + Plan::kTile * Plan::kPitch, Plan::kTile, here, a.d,
+                         [&](int r) { return a.v.at(b, first + r, g); });
   }
   __pipeline_commit();
 }
@@ -99,7 +103,9 @@ __device__ inline std::uint64_t nonfinite_rows(const float (&sums)[columns][4], 
   }
   return nonfinite_mask;
 }
-__device__ inline bool is_nonfinite_row(std::uint64_t nonfinite_mask, int row) { return nonfinite_mask >> 4 * row & 1U; }
+__device__ inline bool is_nonfinite_row(std::uint64_t nonfinite_mask, int row) {
+  return nonfinite_mask >> 4 * row & 1U;
+}
 
 /// Stores factor · outputs 2 half and 2 half + 1 of each eight columns to a row of d elements.
 template <class S, int columns>

@@ -48,16 +48,9 @@ __global__ void __launch_bounds__(256) bce_backward_kernel(LabelGradient c) {
 
 void run(const ops::BceWithLogitsBackwardArgs& args, Device& device) {
   if (args.rows == 0) return;
-  const LabelGradient c{args.rows,
-                        args.classes,
-                        args.logits.data(),
-                        args.logits.stride(0),
-                        args.targets.data(),
-                        args.targets.stride(0),
-                        args.pos_weight.data(),
-                        args.dloss.data(),
-                        args.dlogits.data(),
-                        args.dlogits.stride(0)};
+  const LabelGradient c{args.rows,           args.classes,           args.logits.data(),     args.logits.stride(0),
+                        args.targets.data(), args.targets.stride(0), args.pos_weight.data(), args.dloss.data(),
+                        args.dlogits.data(), args.dlogits.stride(0)};
   const auto blocks = static_cast<unsigned>(std::min<Index>(args.rows, 65535));
   const unsigned threads = row_threads(args.classes, 4);
   launch(&bce_backward_kernel, {dim3(blocks_for(args.classes, 4 * Index{threads}), blocks), dim3(threads)}, device, c);

@@ -21,8 +21,7 @@ template <class Combine>
 __device__ inline float block_reduce(float x, Combine combine, float* partial) {
   const int warp = static_cast<int>(threadIdx.x) / 32, warps = static_cast<int>(blockDim.x) / 32;
 #pragma unroll
-  for (int lanes = 16; lanes > 0; lanes /= 2)
-    x = combine(x, __shfl_xor_sync(0xffffffffU, x, lanes));
+  for (int lanes = 16; lanes > 0; lanes /= 2) x = combine(x, __shfl_xor_sync(0xffffffffU, x, lanes));
   if (threadIdx.x % 32 == 0) partial[warp] = x;
   __syncthreads();
   float all = partial[0];

@@ -23,7 +23,8 @@ void run(const ops::ClipGradNormArgs& args, Device& device) {
   const Buffer scratch = device.allocate(blocks * sizeof(float));
   auto* const partial = static_cast<float*>(scratch.address());
   launch_norm(args.n, args.g.data(), args.norm.data(), partial, blocks, threads, device);
-  launch(&clip_kernel, {dim3(blocks), dim3(threads)}, device, args.n, args.g.data(), args.norm.data(), static_cast<float>(args.max_norm));
+  launch(&clip_kernel, {dim3(blocks), dim3(threads)}, device, args.n, args.g.data(), args.norm.data(),
+         static_cast<float>(args.max_norm));
 }
 
 const KernelRegistration two_stages{{.id = "clip_grad_norm/" ASSAY_CUDA_NAME "/two_stages",

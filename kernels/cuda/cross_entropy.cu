@@ -40,7 +40,8 @@ __global__ void __launch_bounds__(256) cross_entropy_row_kernel(CrossEntropy c) 
     top = grown;
     const float shift = top == -INFINITY ? 0.0f : top;  // -inf only so far: the sum stays 0, or NaN after a NaN
 #pragma unroll
-    for (int i = 0; i < kLoadsInFlight; ++i) sum += expf(v[i].x - shift) + expf(v[i].y - shift) + (expf(v[i].z - shift) + expf(v[i].w - shift));
+    for (int i = 0; i < kLoadsInFlight; ++i)
+      sum += expf(v[i].x - shift) + expf(v[i].y - shift) + (expf(v[i].z - shift) + expf(v[i].w - shift));
   }
   const float m = block_reduce(top, Max{}, tops);
   sum *= expf(top - m);  // NaN if the whole row is -inf or the row holds +inf
@@ -72,14 +73,16 @@ void run(const ops::CrossEntropyArgs& args, Device& device) {
       args.rows,           args.classes,     args.logits.data(), args.logits.stride(0), args.targets.data(),
       args.weights.data(), args.loss.data(), args.total.data(),  args.logsumexp.data(), args.normalizer.data(),
       args.reduction == 1};
-  launch(&cross_entropy_row_kernel, {dim3(static_cast<unsigned>(args.rows)), dim3(row_threads(args.classes, 4))}, device, c);
+  launch(&cross_entropy_row_kernel, {dim3(static_cast<unsigned>(args.rows)), dim3(row_threads(args.classes, 4))},
+         device, c);
   launch(&cross_entropy_total_kernel, {dim3(1), dim3(row_threads(args.rows, 1))}, device, c);
 }
 
-const KernelRegistration block_per_row{{.id = "cross_entropy/" ASSAY_CUDA_NAME "/block_per_row",
-                                        .arithmetic = {.functions = FunctionLibrary::cuda, .online_tile = 512},
-                                        .summary = "one block a row, maximum and sum in one pass; one block for the total",
-                                        .run = &run_typed<ops::CrossEntropyArgs, &run>}};
+const KernelRegistration block_per_row{
+    {.id = "cross_entropy/" ASSAY_CUDA_NAME "/block_per_row",
+     .arithmetic = {.functions = FunctionLibrary::cuda, .online_tile = 512},
+     .summary = "one block a row, maximum and sum in one pass; one block for the total",
+     .run = &run_typed<ops::CrossEntropyArgs, &run>}};
 
 }  // namespace
 }  // namespace assay::ASSAY_CUDA_NAMESPACE::of_cross_entropy

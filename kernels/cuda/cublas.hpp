@@ -10,10 +10,8 @@ enum class CublasMath { f32, tf32 };
 inline constexpr std::string_view kCublas = "cublasSgemm, CUBLAS_DEFAULT_MATH";
 inline constexpr std::string_view kCublasTf32 = "cublasSgemm, CUBLAS_TF32_TENSOR_OP_MATH";
 /// NVIDIA does not document how cuBLAS rounds its inputs; tensor cores drop the low bits of float32 words.
-inline constexpr Arithmetic kCublasTf32Arithmetic{.inputs = Format::tf32,
-                                                  .input_rounding = Rounding::toward_zero,
-                                                  .accumulation = Rounding::toward_zero,
-                                                  .block = 4};
+inline constexpr Arithmetic kCublasTf32Arithmetic{
+    .inputs = Format::tf32, .input_rounding = Rounding::toward_zero, .accumulation = Rounding::toward_zero, .block = 4};
 
 /// C = op(A)·op(B) with alpha = 1, beta = 0. Throws Unavailable for leading dimensions over 2^31 - 1, DeviceError if
 /// cuBLAS fails.
@@ -30,7 +28,8 @@ void cublas_product(const Product& p, Device& device) {
 /// Replaces the limits of our own kernels by cuBLAS's. In both matmul and gemv dim 1 is k; for k = 0 cuBLAS 13.0 was
 /// observed to leave y unwritten, and to reject a leading dimension of 0.
 inline std::optional<std::string> refuse_peer(const Call& call) {
-  if (call.dims[1] == 0) return "for k = 0 cublasSgemv leaves y unwritten and cublasSgemm rejects the leading dimension";
+  if (call.dims[1] == 0)
+    return "for k = 0 cublasSgemv leaves y unwritten and cublasSgemm rejects the leading dimension";
   for (const Tensor& t : call.tensors)
     for (int axis = 0; axis < t.shape.rank(); ++axis)
       if (t.shape[axis] > 0x7fffffff || t.strides[axis] > 0x7fffffff)

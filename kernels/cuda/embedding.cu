@@ -39,7 +39,8 @@ __global__ void __launch_bounds__(256) gather_kernel(Gather a) {
 /// ids (t) from 0 to v - 1; table (v,h), y (t,h) float32, row-major, any leading dimension; y apart. Copies bits. 8 t h
 /// bytes.
 void run(const ops::EmbeddingArgs& args, Device& device) {
-  const Gather a{args.t, args.h, args.ids.data(), args.table.data(), leading(args.table), args.y.data(), leading(args.y)};
+  const Gather a{args.t,        args.h,         args.ids.data(), args.table.data(), leading(args.table),
+                 args.y.data(), leading(args.y)};
   if (a.tokens == 0 || a.columns == 0) return;
   const bool vectors = rows_aligned(a.table, a.table_ld) && rows_aligned(a.y, a.y_ld);
   const Index chunks = vectors ? (a.columns + 3) / 4 : a.columns;

@@ -88,15 +88,14 @@ template <void (*run)(const MatrixVector&, Device&)>
 void run_gemv(const ops::GemvArgs& args, Device& device) {
   const auto step = [](const auto& vector) { return vector.dim(0) > 1 ? vector.stride(0) : Index{1}; };
   const Index a_ld = args.m > 1 ? args.a.stride(0) : std::max<Index>(args.k, 1);
-  if (args.m > 0) run({args.m, args.k, args.a.data(), a_ld, args.x.data(), step(args.x), args.y.data(), step(args.y)}, device);
+  if (args.m > 0)
+    run({args.m, args.k, args.a.data(), a_ld, args.x.data(), step(args.x), args.y.data(), step(args.y)}, device);
 }
 
 /// Returns the registry entry; the caller adds the differences.
 template <void (*run)(const MatrixVector&, Device&)>
 Kernel gemv_kernel(std::string_view id, std::string_view summary) {
-  return {.id = id,
-          .summary = summary,
-          .run = &run_typed<ops::GemvArgs, &run_gemv<run>>};
+  return {.id = id, .summary = summary, .run = &run_typed<ops::GemvArgs, &run_gemv<run>>};
 }
 
 const KernelRegistration registrations[] = {
@@ -110,8 +109,7 @@ const KernelRegistration registrations[] = {
 void cublas(const MatrixVector& v, Device& device) {
   cublas_sgemv(v.m, v.k, v.a, v.a_ld, v.x, v.x_step, v.y, v.y_step, device);
 }
-const KernelRegistration cublas_registration{
-    as_peer(gemv_kernel<&cublas>("gemv/cuda/cublas", "cublasSgemv"))};
+const KernelRegistration cublas_registration{as_peer(gemv_kernel<&cublas>("gemv/cuda/cublas", "cublasSgemv"))};
 #endif
 
 }  // namespace

@@ -49,7 +49,8 @@ inline unsigned norm_blocks(Index n, unsigned threads) {
 }
 
 /// Takes scratch of at most 4 KiB; the device frees it after use (Device::allocate).
-inline void launch_norm(Index n, const float* g, float* norm, float* partial, unsigned blocks, unsigned threads, Device& device) {
+inline void launch_norm(Index n, const float* g, float* norm, float* partial, unsigned blocks, unsigned threads,
+                        Device& device) {
   const GradNorm a{n, g, partial, norm};
   launch(&squares_kernel, {dim3(blocks), dim3(threads)}, device, a);
   launch(&norm_kernel, {dim3(1), dim3(row_threads(blocks, 1))}, device, a, Index{blocks});

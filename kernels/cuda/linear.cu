@@ -8,8 +8,8 @@ namespace {
 
 using ops::LinearArgs;
 
-const KernelRegistration naive16{composed_kernel<LinearArgs, &linear_by<&multiply<Naive16>>>(
-    "linear/" ASSAY_CUDA_NAME "/naive16", kNaive16)};
+const KernelRegistration naive16{
+    composed_kernel<LinearArgs, &linear_by<&multiply<Naive16>>>("linear/" ASSAY_CUDA_NAME "/naive16", kNaive16)};
 const KernelRegistration register_tiled{
     preferred(composed_kernel<LinearArgs, &linear_by<&multiply<RegisterTiled>>, 128>(
         "linear/" ASSAY_CUDA_NAME "/register_tiled", kRegisterTiled))};

@@ -11,8 +11,7 @@ const KernelRegistration naive16{composed_kernel<LoraLinearBackwardArgs, &lora_l
     "lora_linear_backward/" ASSAY_CUDA_NAME "/naive16", kNaive16)};
 const KernelRegistration register_tiled{
     preferred(composed_kernel<LoraLinearBackwardArgs, &lora_linear_backward_by<&multiply<RegisterTiled>>, 128>(
-        "lora_linear_backward/" ASSAY_CUDA_NAME "/register_tiled",
-        kRegisterTiled))};
+        "lora_linear_backward/" ASSAY_CUDA_NAME "/register_tiled", kRegisterTiled))};
 
 }  // namespace
 }  // namespace assay::ASSAY_CUDA_NAMESPACE::of_lora_linear_backward

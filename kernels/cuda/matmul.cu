@@ -12,17 +12,18 @@ namespace {
 
 using ops::MatmulArgs;
 
-const KernelRegistration naive16_registration{product_kernel<MatmulArgs, &naive16<false, false>>(
-    "matmul/" ASSAY_CUDA_NAME "/naive16", kNaive16)};
-const KernelRegistration register_tiled_registration{preferred(product_kernel<MatmulArgs, &register_tiled<false, false>, 128>(
-    "matmul/" ASSAY_CUDA_NAME "/register_tiled", kRegisterTiled))};
+const KernelRegistration naive16_registration{
+    product_kernel<MatmulArgs, &naive16<false, false>>("matmul/" ASSAY_CUDA_NAME "/naive16", kNaive16)};
+const KernelRegistration register_tiled_registration{
+    preferred(product_kernel<MatmulArgs, &register_tiled<false, false>, 128>(
+        "matmul/" ASSAY_CUDA_NAME "/register_tiled", kRegisterTiled))};
 const KernelRegistration tf32_wmma_registration{declaring(
-    kTf32Arithmetic, product_kernel<MatmulArgs, &tf32_wmma<false, false>, 128>(
-                         "matmul/" ASSAY_CUDA_NAME "/tf32_wmma", kTf32Wmma))};
+    kTf32Arithmetic,
+    product_kernel<MatmulArgs, &tf32_wmma<false, false>, 128>("matmul/" ASSAY_CUDA_NAME "/tf32_wmma", kTf32Wmma))};
 
 #if defined(__CUDACC__)
-const KernelRegistration cublas_f32_registration{as_peer(product_kernel<MatmulArgs, &cublas_product<false, false, CublasMath::f32>>(
-    "matmul/cuda/cublas", kCublas))};
+const KernelRegistration cublas_f32_registration{
+    as_peer(product_kernel<MatmulArgs, &cublas_product<false, false, CublasMath::f32>>("matmul/cuda/cublas", kCublas))};
 const KernelRegistration cublas_tf32_registration{as_peer(
     declaring(kCublasTf32Arithmetic, product_kernel<MatmulArgs, &cublas_product<false, false, CublasMath::tf32>>(
                                          "matmul/cuda/cublas_tf32", kCublasTf32)))};

@@ -12,21 +12,21 @@ namespace {
 
 using ops::MatmulNtArgs;
 
-const KernelRegistration naive16_registration{product_kernel<MatmulNtArgs, &naive16<false, true>>(
-    "matmul_nt/" ASSAY_CUDA_NAME "/naive16", kNaive16)};
-const KernelRegistration register_tiled_registration{preferred(product_kernel<MatmulNtArgs, &register_tiled<false, true>, 128>(
-    "matmul_nt/" ASSAY_CUDA_NAME "/register_tiled", kRegisterTiled))};
-const KernelRegistration tf32_wmma_registration{
-    declaring(kTf32Arithmetic,
-              product_kernel<MatmulNtArgs, &tf32_wmma<false, true>, 128>(
-                  "matmul_nt/" ASSAY_CUDA_NAME "/tf32_wmma", kTf32Wmma))};
+const KernelRegistration naive16_registration{
+    product_kernel<MatmulNtArgs, &naive16<false, true>>("matmul_nt/" ASSAY_CUDA_NAME "/naive16", kNaive16)};
+const KernelRegistration register_tiled_registration{
+    preferred(product_kernel<MatmulNtArgs, &register_tiled<false, true>, 128>(
+        "matmul_nt/" ASSAY_CUDA_NAME "/register_tiled", kRegisterTiled))};
+const KernelRegistration tf32_wmma_registration{declaring(
+    kTf32Arithmetic,
+    product_kernel<MatmulNtArgs, &tf32_wmma<false, true>, 128>("matmul_nt/" ASSAY_CUDA_NAME "/tf32_wmma", kTf32Wmma))};
 
 #if defined(__CUDACC__)
-const KernelRegistration cublas_f32_registration{as_peer(product_kernel<MatmulNtArgs, &cublas_product<false, true, CublasMath::f32>>(
-    "matmul_nt/cuda/cublas", kCublas))};
-const KernelRegistration cublas_tf32_registration{as_peer(declaring(
-    kCublasTf32Arithmetic, product_kernel<MatmulNtArgs, &cublas_product<false, true, CublasMath::tf32>>(
-                               "matmul_nt/cuda/cublas_tf32", kCublasTf32)))};
+const KernelRegistration cublas_f32_registration{as_peer(
+    product_kernel<MatmulNtArgs, &cublas_product<false, true, CublasMath::f32>>("matmul_nt/cuda/cublas", kCublas))};
+const KernelRegistration cublas_tf32_registration{as_peer(
+    declaring(kCublasTf32Arithmetic, product_kernel<MatmulNtArgs, &cublas_product<false, true, CublasMath::tf32>>(
+                                         "matmul_nt/cuda/cublas_tf32", kCublasTf32)))};
 #endif
 
 }  // namespace

@@ -12,21 +12,21 @@ namespace {
 
 using ops::MatmulTnArgs;
 
-const KernelRegistration naive16_registration{product_kernel<MatmulTnArgs, &naive16<true, false>>(
-    "matmul_tn/" ASSAY_CUDA_NAME "/naive16", kNaive16)};
-const KernelRegistration register_tiled_registration{preferred(product_kernel<MatmulTnArgs, &register_tiled<true, false>, 128>(
-    "matmul_tn/" ASSAY_CUDA_NAME "/register_tiled", kRegisterTiled))};
-const KernelRegistration tf32_wmma_registration{
-    declaring(kTf32Arithmetic,
-              product_kernel<MatmulTnArgs, &tf32_wmma<true, false>, 128>(
-                  "matmul_tn/" ASSAY_CUDA_NAME "/tf32_wmma", kTf32Wmma))};
+const KernelRegistration naive16_registration{
+    product_kernel<MatmulTnArgs, &naive16<true, false>>("matmul_tn/" ASSAY_CUDA_NAME "/naive16", kNaive16)};
+const KernelRegistration register_tiled_registration{
+    preferred(product_kernel<MatmulTnArgs, &register_tiled<true, false>, 128>(
+        "matmul_tn/" ASSAY_CUDA_NAME "/register_tiled", kRegisterTiled))};
+const KernelRegistration tf32_wmma_registration{declaring(
+    kTf32Arithmetic,
+    product_kernel<MatmulTnArgs, &tf32_wmma<true, false>, 128>("matmul_tn/" ASSAY_CUDA_NAME "/tf32_wmma", kTf32Wmma))};
 
 #if defined(__CUDACC__)
-const KernelRegistration cublas_f32_registration{as_peer(product_kernel<MatmulTnArgs, &cublas_product<true, false, CublasMath::f32>>(
-    "matmul_tn/cuda/cublas", kCublas))};
-const KernelRegistration cublas_tf32_registration{as_peer(declaring(
-    kCublasTf32Arithmetic, product_kernel<MatmulTnArgs, &cublas_product<true, false, CublasMath::tf32>>(
-                               "matmul_tn/cuda/cublas_tf32", kCublasTf32)))};
+const KernelRegistration cublas_f32_registration{as_peer(
+    product_kernel<MatmulTnArgs, &cublas_product<true, false, CublasMath::f32>>("matmul_tn/cuda/cublas", kCublas))};
+const KernelRegistration cublas_tf32_registration{as_peer(
+    declaring(kCublasTf32Arithmetic, product_kernel<MatmulTnArgs, &cublas_product<true, false, CublasMath::tf32>>(
+                                         "matmul_tn/cuda/cublas_tf32", kCublasTf32)))};
 #endif
 
 }  // namespace

@@ -50,8 +50,8 @@ __global__ void __launch_bounds__(256) spread_kernel(Broadcast a) {
 /// bytes.
 void run(const ops::MeanPoolBackwardArgs& args, Device& device) {
   const Broadcast a{args.b,           args.s,           args.h,         args.lengths.data(),
-                 args.dy.data(),   leading(args.dy), args.dx.data(), args.dx.stride(0),
-                 args.dx.stride(1)};
+                    args.dy.data(),   leading(args.dy), args.dx.data(), args.dx.stride(0),
+                    args.dx.stride(1)};
   if (a.batches == 0 || a.columns == 0) return;
   const bool vectors = rows_aligned(a.dx, a.dx_ld) && a.dx_batch % 4 == 0;
   const Index chunks = vectors ? (a.columns + 3) / 4 : a.columns;

@@ -33,11 +33,12 @@ __device__ inline void load_matrices(unsigned (&to)[4], const void* row) {
                  : "memory");
 }
 
-#define ASSAY_MMA(shape, type)                                                                                                   \
-  asm("mma.sync.aligned." shape ".row.col.f32." type "." type ".f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "      \
-               "{%0, %1, %2, %3};"                                                                                               \
-               : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])                                                                  \
-               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]))
+#define ASSAY_MMA(shape, type)                                \
+  asm("mma.sync.aligned." shape ".row.col.f32." type "." type \
+      ".f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "   \
+      "{%0, %1, %2, %3};"                                     \
+      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])        \
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]))
 
 /// d += a b.
 template <class S>
@@ -57,7 +58,10 @@ void load_matrices(unsigned (&to)[4], const void* row, Site site = Site::current
 template <class S>
 void multiply(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2], Site site = Site::current()) {
   using cuda_host::MmaInputs;
-  cuda_host::mma(std::is_same_v<S, Half> ? MmaInputs::f16 : std::is_same_v<S, BFloat16> ? MmaInputs::bf16 : MmaInputs::tf32, a, b, d, site);
+  cuda_host::mma(std::is_same_v<S, Half>       ? MmaInputs::f16
+                 : std::is_same_v<S, BFloat16> ? MmaInputs::bf16
+                                               : MmaInputs::tf32,
+                 a, b, d, site);
 }
 #endif
 
@@ -110,10 +114,12 @@ struct TensorCore {
   /// Rounds kDepth columns of outputs to S.
   __device__ static Left outputs(const float (*tiles)[4]) {
     using mma_detail::packed;
-    return {{packed<S>(tiles[0][0], tiles[0][1]), packed<S>(tiles[0][2], tiles[0][3]), packed<S>(tiles[1][0], tiles[1][1]),
-             packed<S>(tiles[1][2], tiles[1][3])}};
+    return {{packed<S>(tiles[0][0], tiles[0][1]), packed<S>(tiles[0][2], tiles[0][3]),
+             packed<S>(tiles[1][0], tiles[1][1]), packed<S>(tiles[1][2], tiles[1][3])}};
   }
-  __device__ static void multiply(float (&d)[4], const Left& a, const unsigned (&b)[2]) { mma_detail::multiply<S>(d, a.x, b); }
+  __device__ static void multiply(float (&d)[4], const Left& a, const unsigned (&b)[2]) {
+    mma_detail::multiply<S>(d, a.x, b);
+  }
 };
 
 /// Float32 products by three products of TF32: x = h + l with the upper 11 bits in h, x y ~ h h' + h l' + l h'
@@ -144,7 +150,9 @@ struct TensorCore<float> {
     const float *const first = at + 2 * k * pitch + column, *const second = first + pitch;
     return {{{first[0], second[0]}, {first[8], second[8]}}};
   }
-  __device__ static Left outputs(const float (*tiles)[4]) { return {{tiles[0][0], tiles[0][2], tiles[0][1], tiles[0][3]}}; }
+  __device__ static Left outputs(const float (*tiles)[4]) {
+    return {{tiles[0][0], tiles[0][2], tiles[0][1], tiles[0][3]}};
+  }
 
   __device__ static void multiply(float (&d)[4], const Left& a, const float (&b)[2]) {
     unsigned upper_a[4], lower_a[4], upper_b[2], lower_b[2];
@@ -187,7 +195,8 @@ __device__ inline void dot_rows(const S* x, const S* y, int pitch, int rows, int
 
 /// sums[n] += weights times columns 8 n .. 8 n + 7 of the first `rows` rows of y; the other rows hold zeros.
 template <class S, int tiles, int columns>
-__device__ inline void add_weighted_rows(const float (&weights)[tiles][4], const S* y, int pitch, int rows, int d, float (&sums)[columns][4]) {
+__device__ inline void add_weighted_rows(const float (&weights)[tiles][4], const S* y, int pitch, int rows, int d,
+                                         float (&sums)[columns][4]) {
   using Core = TensorCore<S>;
 #pragma unroll
   for (int j = 0; j < 8 * tiles; j += Core::kDepth) {

@@ -42,7 +42,7 @@ Index nf4_leading(const View<T>& matrix) {
 /// Args: the arguments of an operation with n, k, codes and absmax.
 template <class Args>
 Nf4Matrix nf4_matrix(const Args& args) {
-  return {args.n, args.k, args.codes.data(), nf4_leading(args.codes), args.absmax.data(), nf4_leading(args.absmax),
+  return {args.n,     args.k, args.codes.data(), nf4_leading(args.codes), args.absmax.data(), nf4_leading(args.absmax),
           nf4_table()};
 }
 

@@ -58,8 +58,8 @@ void run_elementwise(const ops::Nf4AbsmaxDequantizeArgs& args, Device& device) {
   launch(&elementwise_kernel, {grid, dim3(256)}, device, a);
 }
 
-/// codes (256 g), absmax2 (g), offset (1), g = ceil(n b / 256): dense; absmax (n, b): row-major; it shares no memory. Fused:
-/// one rounding. Cost 5 n b bytes.
+/// codes (256 g), absmax2 (g), offset (1), g = ceil(n b / 256): dense; absmax (n, b): row-major; it shares no memory.
+/// Fused: one rounding. Cost 5 n b bytes.
 void run_vectors(const ops::Nf4AbsmaxDequantizeArgs& args, Device& device) {
   const AbsmaxDecoding a = absmax_decoding(args);
   if (a.absmax.count == 0) return;
@@ -70,9 +70,7 @@ void run_vectors(const ops::Nf4AbsmaxDequantizeArgs& args, Device& device) {
 
 template <void (*run)(const ops::Nf4AbsmaxDequantizeArgs&, Device&)>
 Kernel decoder(std::string_view id, std::string_view summary) {
-  return {.id = id,
-          .summary = summary,
-          .run = &run_typed<ops::Nf4AbsmaxDequantizeArgs, run>};
+  return {.id = id, .summary = summary, .run = &run_typed<ops::Nf4AbsmaxDequantizeArgs, run>};
 }
 
 const KernelRegistration elementwise{decoder<&run_elementwise>("nf4_absmax_dequantize/" ASSAY_CUDA_NAME "/elementwise",

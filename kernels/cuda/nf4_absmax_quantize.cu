@@ -48,7 +48,8 @@ __device__ inline unsigned magnitude(float x) { return __float_as_uint(x) & 0x7f
 
 /// One thread per group of 256 terms.
 __global__ void __launch_bounds__(64) thread_sums_kernel(AbsmaxSums a) {
-  for (Index g = Index{blockIdx.x} * 64 + threadIdx.x; g < max(absmax_groups(a.terms.count), Index{1}); g += Index{gridDim.x} * 64) {
+  for (Index g = Index{blockIdx.x} * 64 + threadIdx.x; g < max(absmax_groups(a.terms.count), Index{1});
+       g += Index{gridDim.x} * 64) {
     float terms[128];
     for (int i = 0; i < 128; ++i)
       terms[i] = term(a.terms, g * kAbsmaxGroup + i) + term(a.terms, g * kAbsmaxGroup + i + 128);
@@ -170,16 +171,14 @@ void run_block_per_group(const ops::Nf4AbsmaxQuantizeArgs& args, Device& device)
 
 template <void (*run)(const ops::Nf4AbsmaxQuantizeArgs&, Device&)>
 Kernel encoder(std::string_view id, std::string_view summary) {
-  return {.id = id,
-          .summary = summary,
-          .run = &run_typed<ops::Nf4AbsmaxQuantizeArgs, run>};
+  return {.id = id, .summary = summary, .run = &run_typed<ops::Nf4AbsmaxQuantizeArgs, run>};
 }
 
 const KernelRegistration thread_per_group{encoder<&run_thread_per_group>(
     "nf4_absmax_quantize/" ASSAY_CUDA_NAME "/thread_per_group", "one thread a group of 256")};
-const KernelRegistration block_per_group{preferred(encoder<&run_block_per_group>(
-    "nf4_absmax_quantize/" ASSAY_CUDA_NAME "/block_per_group",
-    "one block a group of 256: sums and maxima over lanes, limits in shared memory"))};
+const KernelRegistration block_per_group{preferred(
+    encoder<&run_block_per_group>("nf4_absmax_quantize/" ASSAY_CUDA_NAME "/block_per_group",
+                                  "one block a group of 256: sums and maxima over lanes, limits in shared memory"))};
 
 }  // namespace
 }  // namespace assay::ASSAY_CUDA_NAMESPACE::of_nf4_absmax_quantize

@@ -41,24 +41,24 @@ void run_elementwise(const ops::Nf4DequantizeArgs& args, Device& device) {
   launch(&elementwise_kernel, {grid, dim3(256)}, device, nf4_matrix(args), args.y.data(), nf4_leading(args.y));
 }
 
-/// codes (n, 32 b), absmax (n, b), y (n, k), b = ceil(k/64): row-major, rows of codes at multiples of 4 bytes; y shares no
-/// memory. One rounding. Cost 4.6 n k bytes.
+/// codes (n, 32 b), absmax (n, b), y (n, k), b = ceil(k/64): row-major, rows of codes at multiples of 4 bytes; y shares
+/// no memory. One rounding. Cost 4.6 n k bytes.
 void run_vectors(const ops::Nf4DequantizeArgs& args, Device& device) {
   if (args.n == 0 || args.k == 0) return;
   const Index chunks = (args.k + 3) / 4, ld = nf4_leading(args.y);
   unsigned wide = 8;
   while (wide < 256 && wide < chunks) wide *= 2;
   const dim3 block(wide, 256 / wide);
-  const dim3 grid(blocks_for(chunks, wide), static_cast<unsigned>(std::min<Index>((args.n + block.y - 1) / block.y, 65535)));
+  const dim3 grid(blocks_for(chunks, wide),
+                  static_cast<unsigned>(std::min<Index>((args.n + block.y - 1) / block.y, 65535)));
   const bool aligned = reinterpret_cast<std::uintptr_t>(args.y.data()) % 16 == 0 && (args.n == 1 || ld % 4 == 0);
-  launch(aligned ? &vectors_kernel<true> : &vectors_kernel<false>, {grid, block}, device, nf4_matrix(args), args.y.data(), ld);
+  launch(aligned ? &vectors_kernel<true> : &vectors_kernel<false>, {grid, block}, device, nf4_matrix(args),
+         args.y.data(), ld);
 }
 
 template <void (*run)(const ops::Nf4DequantizeArgs&, Device&)>
 Kernel decoder(std::string_view id, std::string_view summary) {
-  return {.id = id,
-          .summary = summary,
-          .run = &run_typed<ops::Nf4DequantizeArgs, run>};
+  return {.id = id, .summary = summary, .run = &run_typed<ops::Nf4DequantizeArgs, run>};
 }
 
 const KernelRegistration elementwise{

@@ -135,7 +135,8 @@ __device__ inline uint4 load_codes(const std::uint8_t* from) {
 
 /// Multiplies half a block by its elements of x: entries first, then their scale. `pairs`: the table as bytes; `copy`:
 /// 8 times the lane's number. One instruction forms the offset 256 byte + copy.
-__device__ inline float dot_half(const uint4& codes, float scale, const char* pairs, unsigned copy, const float (&x)[kHalf]) {
+__device__ inline float dot_half(const uint4& codes, float scale, const char* pairs, unsigned copy,
+                                 const float (&x)[kHalf]) {
   const unsigned words[4] = {codes.x, codes.y, codes.z, codes.w};
   float sum = 0.0f;
 #pragma unroll
@@ -166,7 +167,8 @@ struct Halves {
   __device__ void load(const Nf4Matrix& w, int row, int from) {
 #pragma unroll
     for (int i = 0; i < kLoadsInFlight; ++i) {
-      const unsigned j = static_cast<unsigned>(min(row + i, static_cast<int>(w.n) - 1)), at = static_cast<unsigned>(from);
+      const unsigned j = static_cast<unsigned>(min(row + i, static_cast<int>(w.n) - 1)),
+                     at = static_cast<unsigned>(from);
       codes[i] = load_codes<aligned>(w.codes + (j * static_cast<unsigned>(w.codes_ld) + at / 2));
       absmax[i] = w.absmax[j * static_cast<unsigned>(w.absmax_ld) + at / static_cast<unsigned>(kNf4Block)];
     }
@@ -224,7 +226,8 @@ __global__ void __launch_bounds__(kGemvThreads, 1) nf4_gemv_kernel(Product p, Nf
 #pragma unroll
       for (int i = 0; i < kLoadsInFlight; ++i) {
         const float scale = nf4_scale(halves.absmax[i]);
-        const float dot = dot_half(halves.codes[i], scale, reinterpret_cast<const char*>(pairs), static_cast<unsigned>(8 * lane), x);
+        const float dot =
+            dot_half(halves.codes[i], scale, reinterpret_cast<const char*>(pairs), static_cast<unsigned>(8 * lane), x);
         own[i] = within ? dot : 0.0f;
       }
     };
@@ -260,7 +263,8 @@ __global__ void __launch_bounds__(kGemvThreads, 1) nf4_gemv_kernel(Product p, Nf
 
 template <bool nt>
 void nf4_naive(const Product& p, const Nf4Matrix& w, Device& device) {
-  launch(&nf4_detail::nf4_naive_kernel<nt>, {dim3(blocks_for(p.n, 16), blocks_for(p.m, 16)), dim3(16, 16)}, device, p, w);
+  launch(&nf4_detail::nf4_naive_kernel<nt>, {dim3(blocks_for(p.n, 16), blocks_for(p.m, 16)), dim3(16, 16)}, device, p,
+         w);
 }
 
 /// c[i,j] = sum_q a[i,q] w[j,q] (nt) or sum_q a[i,q] w[q,j], q ascending, one fused multiply-add a term, as
@@ -270,7 +274,8 @@ void nf4_tiled(const Product& p, const Nf4Matrix& w, Device& device) {
   constexpr int kTile = register_tiled_detail::kTile;
   const LaunchShape shape{dim3(blocks_for(p.n, kTile), blocks_for(p.m, kTile)), dim3(256)};
   const bool aligned = vectors(p.a, p.a_ld) && vectors(p.c, p.c_ld);
-  launch(aligned ? &nf4_detail::nf4_tiled_kernel<nt, true> : &nf4_detail::nf4_tiled_kernel<nt, false>, shape, device, p, w);
+  launch(aligned ? &nf4_detail::nf4_tiled_kernel<nt, true> : &nf4_detail::nf4_tiled_kernel<nt, false>, shape, device, p,
+         w);
 }
 
 /// y[i,j] = sum_p x[i,p] w[j,p]; reads W once per row of X, hence for few rows. Passes over k are as equal as warps
@@ -278,14 +283,17 @@ void nf4_tiled(const Product& p, const Nf4Matrix& w, Device& device) {
 inline void nf4_gemv(const Product& p, const Nf4Matrix& w, Device& device) {
   namespace detail = nf4_detail;
   constexpr std::size_t kShared = detail::kPairBytes + detail::kStageBytes;
-  if (p.k < detail::kHalf || !detail::has_short_offsets(w) || most_shared_bytes(device) < kShared) return nf4_naive<true>(p, w, device);
+  if (p.k < detail::kHalf || !detail::has_short_offsets(w) || most_shared_bytes(device) < kShared)
+    return nf4_naive<true>(p, w, device);
   const Index warps = (2 * nf4_blocks(w.k) + 31) / 32, most = detail::kGemvThreads / 32;
   const Index passes = (warps + most - 1) / most;
   const auto threads = static_cast<unsigned>(32 * ((warps + passes - 1) / passes));
   const auto rows = static_cast<unsigned>(p.m);
-  const bool aligned = vectors(p.a, p.a_ld) && reinterpret_cast<std::uintptr_t>(w.codes) % 16 == 0 && w.codes_ld % 16 == 0;
-  const auto kernel = passes == 1 ? (aligned ? &detail::nf4_gemv_kernel<true, true> : &detail::nf4_gemv_kernel<false, true>)
-                                  : (aligned ? &detail::nf4_gemv_kernel<true, false> : &detail::nf4_gemv_kernel<false, false>);
+  const bool aligned =
+      vectors(p.a, p.a_ld) && reinterpret_cast<std::uintptr_t>(w.codes) % 16 == 0 && w.codes_ld % 16 == 0;
+  const auto kernel = passes == 1
+                          ? (aligned ? &detail::nf4_gemv_kernel<true, true> : &detail::nf4_gemv_kernel<false, true>)
+                          : (aligned ? &detail::nf4_gemv_kernel<true, false> : &detail::nf4_gemv_kernel<false, false>);
   launch_overlapping(kernel, {dim3(blocks_for(p.n, detail::kGemvRows), rows), dim3(threads), kShared}, device, p, w);
 }
 
@@ -301,8 +309,15 @@ inline void nf4_by_rows(const Product& p, const Nf4Matrix& w, Device& device) {
 template <class Args>
 Product nf4_product_of(const Args& args) {
   const auto call = [](const auto& a, const auto& c) {
-    return Product{static_cast<int>(a.dim(0)), static_cast<int>(a.dim(1)), static_cast<int>(c.dim(1)), a.data(), nullptr, c.data(),
-                   leading_dimension(a), 0, leading_dimension(c)};
+    return Product{static_cast<int>(a.dim(0)),
+                   static_cast<int>(a.dim(1)),
+                   static_cast<int>(c.dim(1)),
+                   a.data(),
+                   nullptr,
+                   c.data(),
+                   leading_dimension(a),
+                   0,
+                   leading_dimension(c)};
   };
   if constexpr (requires { args.x; }) return call(args.x, args.y);
   else return call(args.dy, args.dx);
@@ -313,11 +328,12 @@ template <class Args, void (*run)(const Product&, const Nf4Matrix&, Device&), In
 Kernel nf4_product_kernel(std::string_view id, std::string_view summary) {
   return {.id = id,
           .summary = summary,
-          .run = [](const Call& call, Device& device) {
-            const Args args = Args::unpack(call);
-            const Product product = nf4_product_of(args);
-            if (product.m > 0 && product.n > 0) run(product, nf4_matrix(args), device);
-          },
+          .run =
+              [](const Call& call, Device& device) {
+                const Args args = Args::unpack(call);
+                const Product product = nf4_product_of(args);
+                if (product.m > 0 && product.n > 0) run(product, nf4_matrix(args), device);
+              },
           .refuse = [](const Call& call) { return refuse_grid("m", Args::unpack(call).m, rows); }};
 }
 

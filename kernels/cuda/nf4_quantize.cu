@@ -18,8 +18,15 @@ struct Nf4Encoding {
 };
 
 Nf4Encoding nf4_encoding(const ops::Nf4QuantizeArgs& args) {
-  Nf4Encoding e{args.n, args.k, args.x.data(), nf4_leading(args.x), args.codes.data(), nf4_leading(args.codes),
-                args.absmax.data(), nf4_leading(args.absmax), {}};
+  Nf4Encoding e{args.n,
+                args.k,
+                args.x.data(),
+                nf4_leading(args.x),
+                args.codes.data(),
+                nf4_leading(args.codes),
+                args.absmax.data(),
+                nf4_leading(args.absmax),
+                {}};
   std::ranges::copy(kNf4Midpoints, e.midpoints);
   return e;
 }
@@ -100,9 +107,7 @@ void run_warp_per_block(const ops::Nf4QuantizeArgs& args, Device& device) {
 
 template <void (*run)(const ops::Nf4QuantizeArgs&, Device&)>
 Kernel encoder(std::string_view id, std::string_view summary) {
-  return {.id = id,
-          .summary = summary,
-          .run = &run_typed<ops::Nf4QuantizeArgs, run>};
+  return {.id = id, .summary = summary, .run = &run_typed<ops::Nf4QuantizeArgs, run>};
 }
 
 const KernelRegistration thread_per_block{

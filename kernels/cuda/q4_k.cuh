@@ -65,7 +65,8 @@ __device__ inline Q4kLine q4k_line(const Q4kHeader& h, int b) {
     scale = (h.rest >> at & 15U) | (h.scales >> (at + 6) & 3U) << 4;
     minimum = (h.rest >> (at + 4) & 15U) | (h.minima >> (at + 6) & 3U) << 4;
   }
-  return {q4k_half(h.halves & 0xffffU) * static_cast<float>(scale), q4k_half(h.halves >> 16) * static_cast<float>(minimum)};
+  return {q4k_half(h.halves & 0xffffU) * static_cast<float>(scale),
+          q4k_half(h.halves >> 16) * static_cast<float>(minimum)};
 }
 
 /// Returns the value with one rounding, fused or not.

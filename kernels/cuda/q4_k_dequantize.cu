@@ -45,12 +45,13 @@ __global__ void __launch_bounds__(256) q4k_dequantize_kernel(Q4kDequantize a) {
   }
 }
 
-/// blocks (rows, ceil(k/256)*144): bytes, rows at multiples of 4; y (rows,k): float32, row-major, any leading dimension,
-/// apart. Bit for bit. 4.5625 bytes a value.
+/// blocks (rows, ceil(k/256)*144): bytes, rows at multiples of 4; y (rows,k): float32, row-major, any leading
+/// dimension, apart. Bit for bit. 4.5625 bytes a value.
 void run(const ops::Q4KDequantizeArgs& args, Device& device) {
   if (args.rows == 0 || args.k == 0) return;
   const Index y_ld = leading(args.y);
-  const Q4kDequantize a{args.rows, args.k, q4k_rows(args.blocks), args.y.data(), y_ld, rows_aligned(args.y.data(), y_ld)};
+  const Q4kDequantize a{args.rows,     args.k, q4k_rows(args.blocks),
+                        args.y.data(), y_ld,   rows_aligned(args.y.data(), y_ld)};
   const Index warps = std::min<Index>(a.rows * q4_k::blocks_of(a.k), Index{1} << 20);
   launch(&q4k_dequantize_kernel, {dim3(blocks_for(warps, 8)), dim3(256)}, device, a);
 }

@@ -16,16 +16,16 @@ struct Q4kGemv {
 };
 
 constexpr int kThreads = 1024, kWarps = kThreads / 32;
-constexpr int kShares = 2;                  ///< warps that share rows, each with its own super-blocks
+constexpr int kShares = 2;  ///< warps that share rows, each with its own super-blocks
 constexpr int kRowWarps = kWarps / kShares;
-constexpr int kTileBlocks = 64;             ///< super-blocks of x in shared memory at a time
-constexpr int kBlocksOfWarp = 8;            ///< super-blocks per warp at a time, four lanes each
+constexpr int kTileBlocks = 64;   ///< super-blocks of x in shared memory at a time
+constexpr int kBlocksOfWarp = 8;  ///< super-blocks per warp at a time, four lanes each
 
 /// x of one tile, zeros past k, and the sums of its sub-blocks. `place` swizzles groups of four values so that the
 /// eight lanes that read together, of two adjacent super-blocks and four groups of 64 values, access different banks.
 struct Tile {
-  float4* x;      ///< kTileBlocks * 64; scaled by kUp if all of the tile is usual
-  float* sums;    ///< kTileBlocks * 8
+  float4* x;    ///< kTileBlocks * 64; scaled by kUp if all of the tile is usual
+  float* sums;  ///< kTileBlocks * 8
 };
 constexpr int kTileFours = kTileBlocks * 64, kTileSums = kTileBlocks * 8;
 constexpr std::size_t kTileBytes = kTileFours * sizeof(float4) + kTileSums * sizeof(float);
@@ -43,7 +43,9 @@ struct Range {
     most = max(most, bits);
     least = min(least, bits - 1);  // wraps to the largest value for 0
   }
-  __device__ bool usual() const { return most < __float_as_uint(kLargestUsual) && least >= __float_as_uint(kSmallestUsual) - 1; }
+  __device__ bool usual() const {
+    return most < __float_as_uint(kLargestUsual) && least >= __float_as_uint(kSmallestUsual) - 1;
+  }
 };
 
 /// Loads a tile of x by all threads of the block, in whole warps; contains a barrier, and the caller adds one after.
@@ -82,8 +84,9 @@ __device__ inline LanePart load_lot(const std::uint8_t* block, int group, bool a
   const std::uint8_t* const codes = block + q4_k::kCodes + 32 * group;
   // Reads four words each.
   const Q4kHeader first = q4k_header(codes, aligned), second = q4k_header(codes + 16, aligned);
-  return {q4k_header(block, aligned),
-          {first.halves, first.scales, first.minima, first.rest, second.halves, second.scales, second.minima, second.rest}};
+  return {
+      q4k_header(block, aligned),
+      {first.halves, first.scales, first.minima, first.rest, second.halves, second.scales, second.minima, second.rest}};
 }
 
 /// Returns byte t of four as the third byte of a float: a subnormal, 2^-133 times the number. This needs no conversion.
@@ -110,8 +113,8 @@ __device__ inline float take_some(float sum, const Q4kLine& line, unsigned codes
 /// `owned` rows. For usual x: codes times x first, then the step, and the minimum times the sum of x. Otherwise, and
 /// where the row ends in the block: value by value.
 template <int owned>
-__device__ inline void take_lots(float (&sum)[owned][2], const LanePart (&lot)[owned], const Tile& tile, bool usual, int n, int group, int key,
-                                Index left) {
+__device__ inline void take_lots(float (&sum)[owned][2], const LanePart (&lot)[owned], const Tile& tile, bool usual,
+                                 int n, int group, int key, Index left) {
   const float4* const x = tile.x + n * 64 + 16 * group;
   Q4kLine lines[owned][2];
 #pragma unroll
@@ -159,7 +162,8 @@ __global__ void __launch_bounds__(kThreads) q4k_gemv_kernel(Q4kGemv a) {
   const Tile tile{x, reinterpret_cast<float*>(x + kTileFours)};
   ASSAY_SHARED(float, sums, [kShares][kRowWarps * owned]);
   const int lane = static_cast<int>(threadIdx.x) % 32, group = lane % 4, key = lane % 8;
-  const int row_warp = static_cast<int>(threadIdx.x) / 32 % kRowWarps, share = static_cast<int>(threadIdx.x) / 32 / kRowWarps;
+  const int row_warp = static_cast<int>(threadIdx.x) / 32 % kRowWarps,
+            share = static_cast<int>(threadIdx.x) / 32 / kRowWarps;
   const Index block_row = Index{blockIdx.x} * (kRowWarps * owned), first_row = block_row + row_warp * owned;
   const Index count = q4_k::blocks_of(a.k);
   float sum[owned][2] = {};
@@ -190,7 +194,8 @@ __global__ void __launch_bounds__(kThreads) q4k_gemv_kernel(Q4kGemv a) {
 void run(const ops::Q4KGemvArgs& args, Device& device) {
   if (args.rows == 0) return;
   const Q4kRows blocks = q4k_rows(args.blocks);
-  const Q4kGemv a{args.rows, args.k, blocks, args.x.data(), args.y.data(), q4k_aligned(blocks), rows_aligned(args.x.data(), 0)};
+  const Q4kGemv a{
+      args.rows, args.k, blocks, args.x.data(), args.y.data(), q4k_aligned(blocks), rows_aligned(args.x.data(), 0)};
   constexpr int kOwned = 2;
   const dim3 grid(blocks_for(a.rows, kRowWarps * kOwned)), block(kThreads);
   launch(&q4k_gemv_kernel<kOwned>, {grid, block, kTileBytes}, device, a);
@@ -198,11 +203,12 @@ void run(const ops::Q4KGemvArgs& args, Device& device) {
 
 std::optional<std::string> refuse(const ops::Q4KGemvArgs& args) { return refuse_bytes(args.blocks.data()); }
 
-const KernelRegistration warp_per_two_rows{{.id = "q4_k_gemv/" ASSAY_CUDA_NAME "/warp_per_two_rows",
-                                            .arithmetic = {.functions = FunctionLibrary::cuda},
-                                            .summary = "a warp sums two rows, 64 codes a lane at a time; x in shared memory, 8192 values at a time",
-                                            .run = &run_typed<ops::Q4KGemvArgs, &run>,
-                                            .refuse = &refuse_typed<ops::Q4KGemvArgs, &refuse>}};
+const KernelRegistration warp_per_two_rows{
+    {.id = "q4_k_gemv/" ASSAY_CUDA_NAME "/warp_per_two_rows",
+     .arithmetic = {.functions = FunctionLibrary::cuda},
+     .summary = "a warp sums two rows, 64 codes a lane at a time; x in shared memory, 8192 values at a time",
+     .run = &run_typed<ops::Q4KGemvArgs, &run>,
+     .refuse = &refuse_typed<ops::Q4KGemvArgs, &refuse>}};
 
 }  // namespace
 }  // namespace assay::ASSAY_CUDA_NAMESPACE::of_q4_k_gemv

@@ -106,12 +106,17 @@ __global__ void __launch_bounds__(256) q4k_quantize_kernel(Q4kQuantize a) {
   }
 }
 
-/// x (rows,k): float32, row-major, any leading dimension; blocks (rows, ceil(k/256)*144): bytes, rows at multiples of 4,
-/// apart. Bit for bit. 4.5625 bytes a value.
+/// x (rows,k): float32, row-major, any leading dimension; blocks (rows, ceil(k/256)*144): bytes, rows at multiples of
+/// 4, apart. Bit for bit. 4.5625 bytes a value.
 void run(const ops::Q4KQuantizeArgs& args, Device& device) {
   if (args.rows == 0 || args.k == 0) return;
   const Index x_ld = leading(args.x);
-  const Q4kQuantize a{args.rows, args.k, args.x.data(), x_ld, args.blocks.data(), row_stride(args.blocks),
+  const Q4kQuantize a{args.rows,
+                      args.k,
+                      args.x.data(),
+                      x_ld,
+                      args.blocks.data(),
+                      row_stride(args.blocks),
                       rows_aligned(args.x.data(), x_ld)};
   const Index warps = std::min<Index>(a.rows * q4_k::blocks_of(a.k), Index{1} << 20);
   launch(&q4k_quantize_kernel, {dim3(blocks_for(warps, 8)), dim3(256)}, device, a);
@@ -119,11 +124,12 @@ void run(const ops::Q4KQuantizeArgs& args, Device& device) {
 
 std::optional<std::string> refuse(const ops::Q4KQuantizeArgs& args) { return refuse_bytes(args.blocks.data()); }
 
-const KernelRegistration warp_per_block{{.id = "q4_k_quantize/" ASSAY_CUDA_NAME "/warp_per_block",
-                                         .arithmetic = {.functions = FunctionLibrary::cuda},
-                                         .summary = "a warp per super-block, eight values a lane, minima and maxima by shuffles",
-                                         .run = &run_typed<ops::Q4KQuantizeArgs, &run>,
-                                         .refuse = &refuse_typed<ops::Q4KQuantizeArgs, &refuse>}};
+const KernelRegistration warp_per_block{
+    {.id = "q4_k_quantize/" ASSAY_CUDA_NAME "/warp_per_block",
+     .arithmetic = {.functions = FunctionLibrary::cuda},
+     .summary = "a warp per super-block, eight values a lane, minima and maxima by shuffles",
+     .run = &run_typed<ops::Q4KQuantizeArgs, &run>,
+     .refuse = &refuse_typed<ops::Q4KQuantizeArgs, &refuse>}};
 
 }  // namespace
 }  // namespace assay::ASSAY_CUDA_NAMESPACE::of_q4_k_quantize

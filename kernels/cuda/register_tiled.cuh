@@ -124,7 +124,7 @@ template <bool a_transposed, bool b_transposed, bool aligned, class Epilogue>
 __global__ void __launch_bounds__(256, 2) register_tiled_kernel(Product p, Epilogue epilogue) {
   const int row0 = static_cast<int>(blockIdx.y) * kTile, column0 = static_cast<int>(blockIdx.x) * kTile;
   register_tiled_block<aligned>(p, Operand<!a_transposed, aligned>(p.a, p.a_ld, p.m, row0),
-                                       Operand<b_transposed, aligned>(p.b, p.b_ld, p.n, column0), epilogue);
+                                Operand<b_transposed, aligned>(p.b, p.b_ld, p.n, column0), epilogue);
 }
 
 }  // namespace register_tiled_detail

@@ -48,8 +48,18 @@ void run(const ops::RmsnormArgs& args, Device& device) {
   const Index x_ld = row_stride(args.x), y_ld = row_stride(args.y);
   const auto* x = static_cast<const S*>(args.x.data());
   auto* y = static_cast<S*>(args.y.data());
-  const Rmsnorm<S> a{args.rows, args.n, x, x_ld, args.weight.data(), static_cast<float>(args.eps), y, y_ld,
-                     args.rrms.data(), rows_aligned(x, x_ld), rows_aligned(args.weight.data(), 0), rows_aligned(y, y_ld)};
+  const Rmsnorm<S> a{args.rows,
+                     args.n,
+                     x,
+                     x_ld,
+                     args.weight.data(),
+                     static_cast<float>(args.eps),
+                     y,
+                     y_ld,
+                     args.rrms.data(),
+                     rows_aligned(x, x_ld),
+                     rows_aligned(args.weight.data(), 0),
+                     rows_aligned(y, y_ld)};
   launch_rows(&rmsnorm_kernel<S, 32>, &rmsnorm_kernel<S, kRowThreads>, args.rows, args.n, device, a);
 }
 
@@ -62,7 +72,8 @@ KernelRegistration add(std::string_view id) {
                              .run = &run_typed<ops::RmsnormArgs, &run<S>>});
 }
 
-const KernelRegistration registrations[] = {add<float>("rmsnorm/" ASSAY_CUDA_NAME "/rows"), add<Half>("rmsnorm/" ASSAY_CUDA_NAME "/rows_f16"),
+const KernelRegistration registrations[] = {add<float>("rmsnorm/" ASSAY_CUDA_NAME "/rows"),
+                                            add<Half>("rmsnorm/" ASSAY_CUDA_NAME "/rows_f16"),
                                             add<BFloat16>("rmsnorm/" ASSAY_CUDA_NAME "/rows_bf16")};
 
 }  // namespace

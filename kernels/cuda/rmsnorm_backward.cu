@@ -87,10 +87,11 @@ void run(const ops::RmsnormBackwardArgs& args, Device& device) {
   launch(&rmsnorm_dweight_kernel, {dim3(blocks_for(args.n, kColumns)), dim3(kColumns, kRowGroups)}, device, a);
 }
 
-const KernelRegistration rows{{.id = "rmsnorm_backward/" ASSAY_CUDA_NAME "/rows",
-                               .arithmetic = {.functions = FunctionLibrary::cuda},
-                               .summary = "dx a warp or a block a row; dweight a block for 32 columns, 8 threads a column",
-                               .run = &run_typed<ops::RmsnormBackwardArgs, &run>}};
+const KernelRegistration rows{
+    {.id = "rmsnorm_backward/" ASSAY_CUDA_NAME "/rows",
+     .arithmetic = {.functions = FunctionLibrary::cuda},
+     .summary = "dx a warp or a block a row; dweight a block for 32 columns, 8 threads a column",
+     .run = &run_typed<ops::RmsnormBackwardArgs, &run>}};
 
 }  // namespace
 }  // namespace assay::ASSAY_CUDA_NAMESPACE::of_rmsnorm_backward

@@ -1,5 +1,5 @@
-// RopeCall position embedding and its gradient, the rotation back, with CUDA: a block takes every 2^k-th position, its cosines and sines once
-// for all heads.
+// RopeCall position embedding and its gradient, the rotation back, with CUDA: a block takes every 2^k-th position, its
+// cosines and sines once for all heads.
 #include "kernels/cuda/rows.cuh"
 #include "kernels/rope.hpp"
 #include "ops/rope.hpp"
@@ -15,8 +15,8 @@ struct RopeTable {
   RopeFrequency at[kMaxPairs];
 };
 
-/// y1 = x1 cos a - x2 sin a, y2 = x2 cos a + x1 sin a for x, y [rows, heads, d]: S, heads dense; they share no memory. Pairs
-/// and angles: kernels/rope.hpp. Offsets take 64 bits.
+/// y1 = x1 cos a - x2 sin a, y2 = x2 cos a + x1 sin a for x, y [rows, heads, d]: S, heads dense; they share no memory.
+/// Pairs and angles: kernels/rope.hpp. Offsets take 64 bits.
 template <class S>
 struct RopeDeviceCall {
   Index rows, heads, half;
@@ -76,11 +76,12 @@ void run_rope(const RopeCall& call, Device& device) {
   const std::vector<RopeFrequency>& frequencies = rope_frequencies(call.theta, call.d, call.float32_angle);
   std::copy(frequencies.begin(), frequencies.end(), table.at);
   const auto step = [](const auto& v, int axis) { return v.dim(axis) > 1 ? v.stride(axis) : Index{0}; };
-  RopeDeviceCall<S> a{call.rows,   call.heads, call.d / 2,    x.data(),         step(x, 0),         step(x, 1),   y.data(),
-                  step(y, 0), step(y, 1), call.position, call.interleaved, call.float32_angle, call.inverse, false};
+  RopeDeviceCall<S> a{call.rows,        call.heads,         call.d / 2,   x.data(),   step(x, 0),
+                      step(x, 1),       y.data(),           step(y, 0),   step(y, 1), call.position,
+                      call.interleaved, call.float32_angle, call.inverse, false};
   // Heads, and where pairs lie half a head apart their second halves too, start at multiples of 4 elements.
-  a.aligned = (a.half % 4 == 0 || call.interleaved) && rows_aligned(x.data(), a.x_row) && rows_aligned(x.data(), a.x_head) &&
-              rows_aligned(y.data(), a.y_row) && rows_aligned(y.data(), a.y_head);
+  a.aligned = (a.half % 4 == 0 || call.interleaved) && rows_aligned(x.data(), a.x_row) &&
+              rows_aligned(x.data(), a.x_head) && rows_aligned(y.data(), a.y_row) && rows_aligned(y.data(), a.y_head);
   const auto blocks = static_cast<unsigned>(std::min<Index>(call.rows, 4096));
   launch(&rope_kernel<S>, {dim3(blocks), dim3(kRowThreads)}, device, a, table);
 }
@@ -94,11 +95,12 @@ template <class Args>
 struct Rows {
   template <class S>
   static KernelRegistration of(std::string_view id) {
-    return KernelRegistration({.id = id,
-                               .arithmetic = {.functions = FunctionLibrary::octant},
-                               .storage = dtype_of<S>,
-                               .summary = "a block a position: cosines and sines once, then four elements a thread over all heads",
-                               .run = &run_typed<Args, &run<Args, S>>});
+    return KernelRegistration(
+        {.id = id,
+         .arithmetic = {.functions = FunctionLibrary::octant},
+         .storage = dtype_of<S>,
+         .summary = "a block a position: cosines and sines once, then four elements a thread over all heads",
+         .run = &run_typed<Args, &run<Args, S>>});
   }
 };
 

@@ -67,8 +67,7 @@ template <int threads, class Operation>
 __device__ inline float reduce_row(float value, float* scratch) {
   const Operation operation;
 #pragma unroll
-  for (int step = 16; step > 0; step /= 2)
-    value = operation(value, __shfl_xor_sync(0xffffffffU, value, step));
+  for (int step = 16; step > 0; step /= 2) value = operation(value, __shfl_xor_sync(0xffffffffU, value, step));
   if constexpr (threads > 32) {
     const int warps = (static_cast<int>(blockDim.x) + 31) / 32;
     if (threadIdx.x % 32 == 0) scratch[threadIdx.x / 32] = value;

@@ -7,8 +7,8 @@ namespace {
 
 using ops::SiluMulArgs;
 
-/// y[i,j] = gate[i,j] sigmoid(gate[i,j]) up[i,j] for gate, up, y (rows,n): S, rows dense; y shares no memory with the others.
-/// Offsets take 64 bits.
+/// y[i,j] = gate[i,j] sigmoid(gate[i,j]) up[i,j] for gate, up, y (rows,n): S, rows dense; y shares no memory with the
+/// others. Offsets take 64 bits.
 template <class S>
 struct SiluMul {
   Index rows, n;
@@ -36,7 +36,8 @@ __global__ void __launch_bounds__(kRowThreads) silu_mul_kernel(SiluMul<S> a) {
 template <class S>
 void run(const SiluMulArgs& args, Device& device) {
   if (args.rows == 0) return;
-  const SiluMul<S> a{args.rows, args.n, gate_rows<const S>(args.gate), gate_rows<const S>(args.up), gate_rows<S>(args.y)};
+  const SiluMul<S> a{args.rows, args.n, gate_rows<const S>(args.gate), gate_rows<const S>(args.up),
+                     gate_rows<S>(args.y)};
   launch(&silu_mul_kernel<S>, gate_shape(args.rows, args.n), device, a);
 }
 

@@ -26,7 +26,8 @@ __device__ inline float2 sigmoid_and_rest(float x) {
 
 /// Returns the launch shape for rows * n elements; threads stride by the whole grid.
 inline LaunchShape gate_shape(Index rows, Index n) {
-  return {dim3(static_cast<unsigned>(std::min<Index>(blocks_for(rows * ((n + 3) / 4), kRowThreads), 65536))), dim3(kRowThreads)};
+  return {dim3(static_cast<unsigned>(std::min<Index>(blocks_for(rows * ((n + 3) / 4), kRowThreads), 65536))),
+          dim3(kRowThreads)};
 }
 
 }  // namespace assay::ASSAY_CUDA_NAMESPACE

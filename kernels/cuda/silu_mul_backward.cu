@@ -26,8 +26,8 @@ __global__ void __launch_bounds__(kRowThreads) silu_mul_backward_kernel(SiluMulB
     const float4 g = load4(a.gate.data + row * a.gate.ld, j, a.n, a.gate.aligned);
     const float4 u = load4(a.up.data + row * a.up.ld, j, a.n, a.up.aligned);
     const float4 d = load4(a.dy.data + row * a.dy.ld, j, a.n, a.dy.aligned);
-    const float2 x = gate_gradients(g.x, u.x, d.x), y = gate_gradients(g.y, u.y, d.y), z = gate_gradients(g.z, u.z, d.z),
-                 w = gate_gradients(g.w, u.w, d.w);
+    const float2 x = gate_gradients(g.x, u.x, d.x), y = gate_gradients(g.y, u.y, d.y),
+                 z = gate_gradients(g.z, u.z, d.z), w = gate_gradients(g.w, u.w, d.w);
     store4(a.dgate.data + row * a.dgate.ld, j, a.n, a.dgate.aligned, make_float4(x.x, y.x, z.x, w.x));
     store4(a.dup.data + row * a.dup.ld, j, a.n, a.dup.aligned, make_float4(x.y, y.y, z.y, w.y));
   }

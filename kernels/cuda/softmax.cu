@@ -45,21 +45,29 @@ __global__ void __launch_bounds__(kRowThreads) softmax_kernel(Softmax a) {
   for (Index j = first; j < a.n; j += step) {
     const float4 v = load4(x, j, a.n, a.x_aligned);
     store4(y, j, a.n, a.y_aligned,
-           make_float4(expf(v.x - shift) * scale, expf(v.y - shift) * scale, expf(v.z - shift) * scale, expf(v.w - shift) * scale));
+           make_float4(expf(v.x - shift) * scale, expf(v.y - shift) * scale, expf(v.z - shift) * scale,
+                       expf(v.w - shift) * scale));
   }
 }
 
 void run(const ops::SoftmaxArgs& args, Device& device) {
   const Index x_ld = row_stride(args.x), y_ld = row_stride(args.y);
-  const Softmax a{args.rows,       args.n, args.x.data(), x_ld, args.y.data(), y_ld, rows_aligned(args.x.data(), x_ld),
+  const Softmax a{args.rows,
+                  args.n,
+                  args.x.data(),
+                  x_ld,
+                  args.y.data(),
+                  y_ld,
+                  rows_aligned(args.x.data(), x_ld),
                   rows_aligned(args.y.data(), y_ld)};
   launch_rows(&softmax_kernel<32>, &softmax_kernel<kRowThreads>, args.rows, args.n, device, a);
 }
 
-const KernelRegistration online{{.id = "softmax/" ASSAY_CUDA_NAME "/online",
-                                 .arithmetic = {.functions = FunctionLibrary::cuda, .online_tile = 128},
-                                 .summary = "maximum and sum in one pass, a warp a row of up to 1024 entries, else a block",
-                                 .run = &run_typed<ops::SoftmaxArgs, &run>}};
+const KernelRegistration online{
+    {.id = "softmax/" ASSAY_CUDA_NAME "/online",
+     .arithmetic = {.functions = FunctionLibrary::cuda, .online_tile = 128},
+     .summary = "maximum and sum in one pass, a warp a row of up to 1024 entries, else a block",
+     .run = &run_typed<ops::SoftmaxArgs, &run>}};
 
 }  // namespace
 }  // namespace assay::ASSAY_CUDA_NAMESPACE::of_softmax

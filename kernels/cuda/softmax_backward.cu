@@ -5,8 +5,8 @@
 namespace assay::ASSAY_CUDA_NAMESPACE::of_softmax_backward {
 namespace {
 
-/// dx[i,j] = y[i,j] (dy[i,j] - sum_k y[i,k] dy[i,k]). y, dy, dx (rows,n): float32, rows dense; dx shares no memory with the
-/// others. Offsets take 64 bits.
+/// dx[i,j] = y[i,j] (dy[i,j] - sum_k y[i,k] dy[i,k]). y, dy, dx (rows,n): float32, rows dense; dx shares no memory with
+/// the others. Offsets take 64 bits.
 struct SoftmaxBackward {
   Index rows, n;
   const float* y;
@@ -36,14 +36,24 @@ __global__ void __launch_bounds__(kRowThreads) softmax_backward_kernel(SoftmaxBa
   float* const dx = a.dx + row * a.dx_ld;
   for (Index j = first; j < a.n; j += step) {
     const float4 p = load4(y, j, a.n, a.y_aligned), g = load4(dy, j, a.n, a.dy_aligned);
-    store4(dx, j, a.n, a.dx_aligned, make_float4(p.x * (g.x - sum), p.y * (g.y - sum), p.z * (g.z - sum), p.w * (g.w - sum)));
+    store4(dx, j, a.n, a.dx_aligned,
+           make_float4(p.x * (g.x - sum), p.y * (g.y - sum), p.z * (g.z - sum), p.w * (g.w - sum)));
   }
 }
 
 void run(const ops::SoftmaxBackwardArgs& args, Device& device) {
   const Index y_ld = row_stride(args.y), dy_ld = row_stride(args.dy), dx_ld = row_stride(args.dx);
-  const SoftmaxBackward a{args.rows,     args.n, args.y.data(), y_ld, args.dy.data(), dy_ld, args.dx.data(), dx_ld,
-                          rows_aligned(args.y.data(), y_ld), rows_aligned(args.dy.data(), dy_ld), rows_aligned(args.dx.data(), dx_ld)};
+  const SoftmaxBackward a{args.rows,
+                          args.n,
+                          args.y.data(),
+                          y_ld,
+                          args.dy.data(),
+                          dy_ld,
+                          args.dx.data(),
+                          dx_ld,
+                          rows_aligned(args.y.data(), y_ld),
+                          rows_aligned(args.dy.data(), dy_ld),
+                          rows_aligned(args.dx.data(), dx_ld)};
   launch_rows(&softmax_backward_kernel<32>, &softmax_backward_kernel<kRowThreads>, args.rows, args.n, device, a);
 }
 

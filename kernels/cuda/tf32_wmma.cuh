@@ -12,7 +12,8 @@ inline constexpr std::string_view kTf32Wmma =
     "TF32 tensor cores (WMMA 16x16x8), 128x128 block, 64x64 a warp, depth 32, three asynchronous stages";
 /// Inputs are rounded to nearest; sums are truncated in blocks of four products. This is documented for A100; later
 /// devices are assumed no better (runtime/cuda_host/wmma.hpp gives the source).
-inline constexpr Arithmetic kTf32Arithmetic{.inputs = Format::tf32, .accumulation = Rounding::toward_zero, .block = 4, .functions = FunctionLibrary::cuda};
+inline constexpr Arithmetic kTf32Arithmetic{
+    .inputs = Format::tf32, .accumulation = Rounding::toward_zero, .block = 4, .functions = FunctionLibrary::cuda};
 
 namespace tf32_wmma_detail {
 

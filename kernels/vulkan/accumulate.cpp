@@ -9,8 +9,8 @@ namespace {
 
 void run(const ops::AccumulateArgs& args, Device& device) {
   VulkanDevice& target = vulkan_device(device);
-  run_map<2>(shaders::accumulate_vectors, target, args.m, args.n, static_cast<float>(args.alpha), map_tensor(target, args.dst),
-             {map_tensor(target, args.dst), map_tensor(target, args.src)});
+  run_map<2>(shaders::accumulate_vectors, target, args.m, args.n, static_cast<float>(args.alpha),
+             map_tensor(target, args.dst), {map_tensor(target, args.dst), map_tensor(target, args.src)});
 }
 
 std::optional<std::string> refuse(const ops::AccumulateArgs& args) { return refuse_large(args.dst, args.src); }

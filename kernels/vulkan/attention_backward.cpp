@@ -119,13 +119,13 @@ std::optional<std::string> refuse(const ops::AttentionBackwardArgs& args) {
                       f32(args.dk), f32(args.dv));
 }
 
-const KernelRegistration tiled{preferred(
-    {.id = "attention_backward/vulkan/tiled",
-     .arithmetic = kShaderArithmetic,
-     .summary = "64 queries by 64 keys, scores computed again: dq by queries, dk and dv by keys, no atomics",
-     .run = &run_typed<ops::AttentionBackwardArgs, &run>,
-     .refuse = &refuse_typed<ops::AttentionBackwardArgs, &refuse>,
-     .automatic_above = kProductVolume})};
+const KernelRegistration tiled{
+    preferred({.id = "attention_backward/vulkan/tiled",
+               .arithmetic = kShaderArithmetic,
+               .summary = "64 queries by 64 keys, scores computed again: dq by queries, dk and dv by keys, no atomics",
+               .run = &run_typed<ops::AttentionBackwardArgs, &run>,
+               .refuse = &refuse_typed<ops::AttentionBackwardArgs, &refuse>,
+               .automatic_above = kProductVolume})};
 
 }  // namespace
 }  // namespace assay::vulkan::of_attention_backward

@@ -81,7 +81,8 @@ std::optional<std::string> refuse(const AttentionDecodeArgs& args) {
   const Index elements = (args.d + 7) / 8, places = (kDecodePlaces * width + 127) / 128;
   const Index tile = elements * (1 + kDecodeHeads) + places * (1 + kDecodeHeads) + 3 * kDecodeHeads + 10;
   if (auto why = refuse_long((args.capacity + kDecodePlaces - 1) / kDecodePlaces * (tile + 1) + 128)) return why;
-  return refuse_large(f32(args.q), f32(args.k), f32(args.v), args.lengths, f32(args.k_cache), f32(args.v_cache), f32(args.y));
+  return refuse_large(f32(args.q), f32(args.k), f32(args.v), args.lengths, f32(args.k_cache), f32(args.v_cache),
+                      f32(args.y));
 }
 
 constexpr Arithmetic kTilesOfPlaces = [] {

@@ -37,11 +37,12 @@ std::optional<std::string> refuse(const ops::BceWithLogitsArgs& args) {
   return refuse_large(args.logits, args.targets);
 }
 
-const KernelRegistration workgroup_per_row{{.id = "bce_with_logits/vulkan/workgroup_per_row",
-                                            .arithmetic = kShaderArithmetic,
-                                            .summary = "a workgroup per row, tree reduction in shared memory; log1p by a series of its own",
-                                            .run = &run_typed<ops::BceWithLogitsArgs, &run>,
-                                            .refuse = &refuse_typed<ops::BceWithLogitsArgs, &refuse>}};
+const KernelRegistration workgroup_per_row{
+    {.id = "bce_with_logits/vulkan/workgroup_per_row",
+     .arithmetic = kShaderArithmetic,
+     .summary = "a workgroup per row, tree reduction in shared memory; log1p by a series of its own",
+     .run = &run_typed<ops::BceWithLogitsArgs, &run>,
+     .refuse = &refuse_typed<ops::BceWithLogitsArgs, &refuse>}};
 
 }  // namespace
 }  // namespace assay::vulkan::of_bce_with_logits

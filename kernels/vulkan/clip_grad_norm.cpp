@@ -27,11 +27,12 @@ void run(const ops::ClipGradNormArgs& args, Device& device) {
 
 std::optional<std::string> refuse(const ops::ClipGradNormArgs& args) { return refuse_large(args.g); }
 
-const KernelRegistration two_stages{{.id = "clip_grad_norm/vulkan/two_stages",
-                                     .arithmetic = kShaderArithmetic,
-                                     .summary = "partial sums of up to 1024 workgroups, added by one; one pass to scale",
-                                     .run = &run_typed<ops::ClipGradNormArgs, &run>,
-                                     .refuse = &refuse_typed<ops::ClipGradNormArgs, &refuse>}};
+const KernelRegistration two_stages{
+    {.id = "clip_grad_norm/vulkan/two_stages",
+     .arithmetic = kShaderArithmetic,
+     .summary = "partial sums of up to 1024 workgroups, added by one; one pass to scale",
+     .run = &run_typed<ops::ClipGradNormArgs, &run>,
+     .refuse = &refuse_typed<ops::ClipGradNormArgs, &refuse>}};
 
 }  // namespace
 }  // namespace assay::vulkan::of_clip_grad_norm

@@ -51,11 +51,12 @@ std::optional<std::string> refuse(const ops::CrossEntropyArgs& args) {
   return refuse_large(args.logits, args.targets, args.weights, args.loss);
 }
 
-const KernelRegistration workgroup_per_row{{.id = "cross_entropy/vulkan/workgroup_per_row",
-                                            .arithmetic = kShaderArithmetic,
-                                            .summary = "a workgroup per row, maximum first; one workgroup for the total",
-                                            .run = &run_typed<ops::CrossEntropyArgs, &run>,
-                                            .refuse = &refuse_typed<ops::CrossEntropyArgs, &refuse>}};
+const KernelRegistration workgroup_per_row{
+    {.id = "cross_entropy/vulkan/workgroup_per_row",
+     .arithmetic = kShaderArithmetic,
+     .summary = "a workgroup per row, maximum first; one workgroup for the total",
+     .run = &run_typed<ops::CrossEntropyArgs, &run>,
+     .refuse = &refuse_typed<ops::CrossEntropyArgs, &refuse>}};
 
 }  // namespace
 }  // namespace assay::vulkan::of_cross_entropy

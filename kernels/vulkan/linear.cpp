@@ -14,8 +14,7 @@ std::optional<std::string> refuse(const LinearArgs& args) { return refuse_large(
 
 template <ProductShaders shaders>
 Kernel product(std::string_view id, std::string_view summary) {
-  return composed_kernel<LinearArgs, &linear_by<&multiply<shaders>>, &refuse, shaders.tile>(
-      id, summary);
+  return composed_kernel<LinearArgs, &linear_by<&multiply<shaders>>, &refuse, shaders.tile>(id, summary);
 }
 
 const KernelRegistration naive16{

@@ -15,8 +15,7 @@ std::optional<std::string> refuse(const LoraLinearArgs& args) {
 
 template <ProductShaders shaders>
 Kernel product(std::string_view id, std::string_view summary) {
-  return composed_kernel<LoraLinearArgs, &lora_linear_by<&multiply<shaders>>, &refuse, shaders.tile>(
-      id, summary);
+  return composed_kernel<LoraLinearArgs, &lora_linear_by<&multiply<shaders>>, &refuse, shaders.tile>(id, summary);
 }
 
 const KernelRegistration naive16{product<ProductShaders{.b_transposed = &shaders::lora_linear_naive16, .tile = 16}>(

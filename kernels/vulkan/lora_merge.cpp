@@ -15,8 +15,7 @@ std::optional<std::string> refuse(const LoraMergeArgs& args) {
 
 template <ProductShaders shaders>
 Kernel product(std::string_view id, std::string_view summary) {
-  return composed_kernel<LoraMergeArgs, &lora_merge_by<&multiply<shaders>>, &refuse, shaders.tile>(
-      id, summary);
+  return composed_kernel<LoraMergeArgs, &lora_merge_by<&multiply<shaders>>, &refuse, shaders.tile>(id, summary);
 }
 
 const KernelRegistration naive16{

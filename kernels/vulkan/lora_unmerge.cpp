@@ -15,8 +15,7 @@ std::optional<std::string> refuse(const LoraUnmergeArgs& args) {
 
 template <ProductShaders shaders>
 Kernel product(std::string_view id, std::string_view summary) {
-  return composed_kernel<LoraUnmergeArgs, &lora_unmerge_by<&multiply<shaders>>, &refuse, shaders.tile>(
-      id, summary);
+  return composed_kernel<LoraUnmergeArgs, &lora_unmerge_by<&multiply<shaders>>, &refuse, shaders.tile>(id, summary);
 }
 
 const KernelRegistration naive16{product<ProductShaders{.plain = &shaders::lora_unmerge_naive16, .tile = 16}>(

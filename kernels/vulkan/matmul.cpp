@@ -14,8 +14,8 @@ using ops::MatmulArgs;
 
 const KernelRegistration naive16{
     product_kernel<MatmulArgs, shaders::matmul_naive16, 16>("matmul/vulkan/naive16", kNaive16)};
-const KernelRegistration tiled64{preferred(
-    product_kernel<MatmulArgs, shaders::matmul_tiled64, 64>("matmul/vulkan/tiled64", kTiled64))};
+const KernelRegistration tiled64{
+    preferred(product_kernel<MatmulArgs, shaders::matmul_tiled64, 64>("matmul/vulkan/tiled64", kTiled64))};
 const KernelRegistration tiled128{
     product_kernel<MatmulArgs, shaders::matmul_tiled128, 128>("matmul/vulkan/tiled128", kTiled128)};
 

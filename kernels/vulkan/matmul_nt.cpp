@@ -12,12 +12,12 @@ namespace {
 
 using ops::MatmulNtArgs;
 
-const KernelRegistration naive16{product_kernel<MatmulNtArgs, shaders::matmul_nt_naive16, 16>(
-    "matmul_nt/vulkan/naive16", kNaive16)};
-const KernelRegistration tiled64{preferred(product_kernel<MatmulNtArgs, shaders::matmul_nt_tiled64, 64>(
-    "matmul_nt/vulkan/tiled64", kTiled64))};
-const KernelRegistration tiled128{product_kernel<MatmulNtArgs, shaders::matmul_nt_tiled128, 128>(
-    "matmul_nt/vulkan/tiled128", kTiled128)};
+const KernelRegistration naive16{
+    product_kernel<MatmulNtArgs, shaders::matmul_nt_naive16, 16>("matmul_nt/vulkan/naive16", kNaive16)};
+const KernelRegistration tiled64{
+    preferred(product_kernel<MatmulNtArgs, shaders::matmul_nt_tiled64, 64>("matmul_nt/vulkan/tiled64", kTiled64))};
+const KernelRegistration tiled128{
+    product_kernel<MatmulNtArgs, shaders::matmul_nt_tiled128, 128>("matmul_nt/vulkan/tiled128", kTiled128)};
 
 }  // namespace
 }  // namespace assay::vulkan::of_matmul_nt

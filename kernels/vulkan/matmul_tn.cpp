@@ -12,12 +12,12 @@ namespace {
 
 using ops::MatmulTnArgs;
 
-const KernelRegistration naive16{product_kernel<MatmulTnArgs, shaders::matmul_tn_naive16, 16>(
-    "matmul_tn/vulkan/naive16", kNaive16)};
-const KernelRegistration tiled64{preferred(product_kernel<MatmulTnArgs, shaders::matmul_tn_tiled64, 64>(
-    "matmul_tn/vulkan/tiled64", kTiled64))};
-const KernelRegistration tiled128{product_kernel<MatmulTnArgs, shaders::matmul_tn_tiled128, 128>(
-    "matmul_tn/vulkan/tiled128", kTiled128)};
+const KernelRegistration naive16{
+    product_kernel<MatmulTnArgs, shaders::matmul_tn_naive16, 16>("matmul_tn/vulkan/naive16", kNaive16)};
+const KernelRegistration tiled64{
+    preferred(product_kernel<MatmulTnArgs, shaders::matmul_tn_tiled64, 64>("matmul_tn/vulkan/tiled64", kTiled64))};
+const KernelRegistration tiled128{
+    product_kernel<MatmulTnArgs, shaders::matmul_tn_tiled128, 128>("matmul_tn/vulkan/tiled128", kTiled128)};
 
 }  // namespace
 }  // namespace assay::vulkan::of_matmul_tn

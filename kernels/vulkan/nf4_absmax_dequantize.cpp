@@ -49,9 +49,8 @@ Kernel decoder(std::string_view id, std::string_view summary) {
           .refuse = &refuse_typed<ops::Nf4AbsmaxDequantizeArgs, &refuse<each>>};
 }
 
-const KernelRegistration naive{decoder<shaders::nf4_absmax_dequantize_naive, 64>(
-    "nf4_absmax_dequantize/vulkan/naive",
-    "one invocation an element")};
+const KernelRegistration naive{decoder<shaders::nf4_absmax_dequantize_naive, 64>("nf4_absmax_dequantize/vulkan/naive",
+                                                                                 "one invocation an element")};
 const KernelRegistration words{preferred(decoder<shaders::nf4_absmax_dequantize_words, 1024>(
     "nf4_absmax_dequantize/vulkan/words",
     "a word of codes, four elements, per invocation; the codebook in shared memory"))};

@@ -94,11 +94,10 @@ Kernel encoder(std::string_view id, std::string_view summary) {
           .refuse = &refuse_typed<ops::Nf4AbsmaxQuantizeArgs, &refuse<groups_each>>};
 }
 
-const KernelRegistration naive{encoder<shaders::nf4_absmax_quantize_naive, 64>(
-    "nf4_absmax_quantize/vulkan/naive", "one invocation a group of 256")};
+const KernelRegistration naive{encoder<shaders::nf4_absmax_quantize_naive, 64>("nf4_absmax_quantize/vulkan/naive",
+                                                                               "one invocation a group of 256")};
 const KernelRegistration in_groups{preferred(encoder<shaders::nf4_absmax_quantize_groups, 1>(
-    "nf4_absmax_quantize/vulkan/groups",
-    "one workgroup a group of 256, limits in shared memory, searched by halves"))};
+    "nf4_absmax_quantize/vulkan/groups", "one workgroup a group of 256, limits in shared memory, searched by halves"))};
 
 }  // namespace
 }  // namespace assay::vulkan::of_nf4_absmax_quantize

@@ -35,7 +35,8 @@ void run(const ops::Nf4DequantizeArgs& args, Device& device) {
 }
 
 std::optional<std::string> refuse(const ops::Nf4DequantizeArgs& args) {
-  if (auto why = refuse_long((args.n + 4 * kMaxGroups - 1) / (4 * kMaxGroups) * (args.k / (128 * kMaxGroups) + 10))) return why;
+  if (auto why = refuse_long((args.n + 4 * kMaxGroups - 1) / (4 * kMaxGroups) * (args.k / (128 * kMaxGroups) + 10)))
+    return why;
   return refuse_large(args.codes, args.absmax, args.y);
 }
 

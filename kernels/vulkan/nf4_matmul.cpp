@@ -1,6 +1,6 @@
-// DX = DY · W, W in NF4 codes: launches the variants of nf4_matmul.comp. dx shares no memory with the others, and rows of codes
-// begin at multiples of 4 bytes (the contract's clauses). Error: at most n*u*sum|dy||w| and the flushed subnormals. n = 0
-// writes zeros.
+// DX = DY · W, W in NF4 codes: launches the variants of nf4_matmul.comp. dx shares no memory with the others, and rows
+// of codes begin at multiples of 4 bytes (the contract's clauses). Error: at most n*u*sum|dy||w| and the flushed
+// subnormals. n = 0 writes zeros.
 #include "ops/nf4_matmul.hpp"
 
 #include "kernels/vulkan/nf4_product.hpp"

@@ -24,13 +24,13 @@ void run_nf4_product(const Args& args, Device& device) {
     else return std::tuple{args.dy, args.dx, args.n};
   }();
   const std::array bindings{bind(target, a), bind(target, args.codes), bind(target, c), bind(target, args.absmax)};
-  const Nf4ProductPush push{{static_cast<std::uint32_t>(args.m), static_cast<std::uint32_t>(terms),
-                             static_cast<std::uint32_t>(c.dim(1)), bindings[0].first, step(a, 0), bindings[1].first,
-                             word_step(args.codes), bindings[2].first, step(c, 0)},
-                            bindings[3].first,
-                            step(args.absmax, 0),
-                            static_cast<std::uint32_t>(args.k),
-                            nf4_codebook()};
+  const Nf4ProductPush push{
+      {static_cast<std::uint32_t>(args.m), static_cast<std::uint32_t>(terms), static_cast<std::uint32_t>(c.dim(1)),
+       bindings[0].first, step(a, 0), bindings[1].first, word_step(args.codes), bindings[2].first, step(c, 0)},
+      bindings[3].first,
+      step(args.absmax, 0),
+      static_cast<std::uint32_t>(args.k),
+      nf4_codebook()};
   const bool gemv = tile == 0;
   const std::array constants{vectors(a, bindings[0]) & (gemv ? 1U : vectors(c, bindings[2]))};
   target.dispatch({.name = shader.name,

@@ -39,11 +39,12 @@ std::optional<std::string> refuse(const ops::Nf4QuantizeArgs& args) {
   return refuse_large(args.x, args.codes, args.absmax);
 }
 
-const KernelRegistration words{{.id = "nf4_quantize/vulkan/words",
-                                .arithmetic = kShaderArithmetic,
-                                .summary = "eight invocations a block, a word of codes each, the maximum in shared memory",
-                                .run = &run_typed<ops::Nf4QuantizeArgs, &run>,
-                                .refuse = &refuse_typed<ops::Nf4QuantizeArgs, &refuse>}};
+const KernelRegistration words{
+    {.id = "nf4_quantize/vulkan/words",
+     .arithmetic = kShaderArithmetic,
+     .summary = "eight invocations a block, a word of codes each, the maximum in shared memory",
+     .run = &run_typed<ops::Nf4QuantizeArgs, &run>,
+     .refuse = &refuse_typed<ops::Nf4QuantizeArgs, &refuse>}};
 
 }  // namespace
 }  // namespace assay::vulkan::of_nf4_quantize

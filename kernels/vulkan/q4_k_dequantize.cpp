@@ -15,8 +15,12 @@ struct Q4kDequantizePush {
 void run(const ops::Q4KDequantizeArgs& args, Device& device) {
   VulkanDevice& target = vulkan_device(device);
   const std::array bindings{bind(target, args.blocks), bind(target, args.y)};
-  const Q4kDequantizePush push{static_cast<std::uint32_t>(args.rows), static_cast<std::uint32_t>(args.k),
-                               bindings[0].first, word_step(args.blocks), bindings[1].first, step(args.y, 0)};
+  const Q4kDequantizePush push{static_cast<std::uint32_t>(args.rows),
+                               static_cast<std::uint32_t>(args.k),
+                               bindings[0].first,
+                               word_step(args.blocks),
+                               bindings[1].first,
+                               step(args.y, 0)};
   const std::array vector{vectors(args.y, bindings[1])};
   target.dispatch({.name = shaders::q4_k_dequantize_words.name,
                    .module = shaders::q4_k_dequantize_words.module,
@@ -28,7 +32,8 @@ void run(const ops::Q4KDequantizeArgs& args, Device& device) {
 
 std::optional<std::string> refuse(const ops::Q4KDequantizeArgs& args) {
   if (auto why = refuse_bytes(args.blocks)) return why;
-  if (auto why = refuse_long((args.rows / kMaxGroups + 1) * (q4_k::blocks_of(args.k) / (2 * kMaxGroups) + 1) * 2)) return why;
+  if (auto why = refuse_long((args.rows / kMaxGroups + 1) * (q4_k::blocks_of(args.k) / (2 * kMaxGroups) + 1) * 2))
+    return why;
   return refuse_large(args.y);
 }
 

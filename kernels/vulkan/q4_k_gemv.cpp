@@ -1,4 +1,5 @@
-// y = W·x for W in Q4_K super-blocks: launches q4_k_gemv.comp. y shares no memory with blocks or x (the contract's clause).
+// y = W·x for W in Q4_K super-blocks: launches q4_k_gemv.comp. y shares no memory with blocks or x (the contract's
+// clause).
 // Error: k terms in any order, at most k*u*sum|w||x| and the flushed subnormals. k = 0 writes zeros.
 #include "kernels/vulkan/q4_k.hpp"
 #include "kernels/vulkan/rows.hpp"

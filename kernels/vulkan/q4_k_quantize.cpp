@@ -15,8 +15,12 @@ struct Q4kQuantizePush {
 void run(const ops::Q4KQuantizeArgs& args, Device& device) {
   VulkanDevice& target = vulkan_device(device);
   const std::array bindings{bind(target, args.x), bind(target, args.blocks)};
-  const Q4kQuantizePush push{static_cast<std::uint32_t>(args.rows), static_cast<std::uint32_t>(args.k),
-                             bindings[0].first, step(args.x, 0), bindings[1].first, word_step(args.blocks)};
+  const Q4kQuantizePush push{static_cast<std::uint32_t>(args.rows),
+                             static_cast<std::uint32_t>(args.k),
+                             bindings[0].first,
+                             step(args.x, 0),
+                             bindings[1].first,
+                             word_step(args.blocks)};
   target.dispatch({.name = shaders::q4_k_quantize_cooperative.name,
                    .module = shaders::q4_k_quantize_cooperative.module,
                    .bindings = bindings,
@@ -27,7 +31,8 @@ void run(const ops::Q4KQuantizeArgs& args, Device& device) {
 /// Counts about 90 iterations of the inner loops per super-block.
 std::optional<std::string> refuse(const ops::Q4KQuantizeArgs& args) {
   if (auto why = refuse_bytes(args.blocks)) return why;
-  if (auto why = refuse_long((args.rows / kMaxGroups + 1) * (q4_k::blocks_of(args.k) / (2 * kMaxGroups) + 1) * 90)) return why;
+  if (auto why = refuse_long((args.rows / kMaxGroups + 1) * (q4_k::blocks_of(args.k) / (2 * kMaxGroups) + 1) * 90))
+    return why;
   return refuse_large(args.x);
 }
 

@@ -9,8 +9,8 @@ namespace {
 
 void run(const ops::ResidualAddArgs& args, Device& device) {
   VulkanDevice& target = vulkan_device(device);
-  run_map<2>(shaders::residual_add_vectors, target, args.m, args.n, static_cast<float>(args.alpha), map_tensor(target, args.y),
-             {map_tensor(target, args.x), map_tensor(target, args.r)});
+  run_map<2>(shaders::residual_add_vectors, target, args.m, args.n, static_cast<float>(args.alpha),
+             map_tensor(target, args.y), {map_tensor(target, args.x), map_tensor(target, args.r)});
 }
 
 std::optional<std::string> refuse(const ops::ResidualAddArgs& args) { return refuse_large(args.x, args.r, args.y); }

@@ -17,9 +17,9 @@ void run(const ops::RmsnormArgs& args, Device& device) {
   const View<float> x = f32(args.x), y = f32(args.y);
   const std::array bindings{bind(target, x), bind(target, args.weight), bind(target, y), bind(target, args.rrms)};
   const std::array vector{vectors(x, bindings[0]), vectors(args.weight, bindings[1]), vectors(y, bindings[2])};
-  const RmsnormPush push{u32(args.rows),    u32(args.n),       bindings[0].first, step(x, 0),
-                         bindings[1].first, bindings[2].first, step(y, 0),        bindings[3].first,
-                         static_cast<float>(args.eps)};
+  const RmsnormPush push{u32(args.rows), u32(args.n),       bindings[0].first,
+                         step(x, 0),     bindings[1].first, bindings[2].first,
+                         step(y, 0),     bindings[3].first, static_cast<float>(args.eps)};
   target.dispatch({.name = shaders::rmsnorm_rows.name,
                    .module = shaders::rmsnorm_rows.module,
                    .specialization = vector,

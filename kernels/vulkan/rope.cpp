@@ -12,7 +12,8 @@ namespace {
 
 /// Push constants of rope.comp.
 struct RopePush {
-  std::uint32_t rows, heads, half_d, x_first, x_row, x_head, y_first, y_row, y_head, interleaved, float32_angle, position;
+  std::uint32_t rows, heads, half_d, x_first, x_row, x_head, y_first, y_row, y_head, interleaved, float32_angle,
+      position;
 };
 
 /// The frequencies of a call go along with it in a buffer of their own.
@@ -24,9 +25,9 @@ void run_rope(const Shader& shader, const RopeCall& call, Device& device) {
   const Buffer frequencies = target.allocate(table.size() * sizeof(RopeFrequency));
   target.upload(frequencies.address(), table.data(), frequencies.bytes());
   const std::array bindings{bind(target, x), bind(target, y), target.bind(frequencies.address(), frequencies.bytes())};
-  const RopePush push{u32(call.rows),    u32(call.heads),    u32(call.d / 2), bindings[0].first,
-                        step(x, 0),        step(x, 1),         bindings[1].first, step(y, 0),
-                        step(y, 1),        call.interleaved,   call.float32_angle, u32(call.position)};
+  const RopePush push{u32(call.rows), u32(call.heads),  u32(call.d / 2),    bindings[0].first,
+                      step(x, 0),     step(x, 1),       bindings[1].first,  step(y, 0),
+                      step(y, 1),     call.interleaved, call.float32_angle, u32(call.position)};
   target.dispatch({.name = shader.name,
                    .module = shader.module,
                    .bindings = bindings,
@@ -59,7 +60,8 @@ Kernel pairs(std::string_view id) {
 }
 
 const KernelRegistration forward{pairs<ops::RopeArgs, shaders::rope_pairs>("rope/vulkan/pairs")};
-const KernelRegistration backward{pairs<ops::RopeBackwardArgs, shaders::rope_backward_pairs>("rope_backward/vulkan/pairs")};
+const KernelRegistration backward{
+    pairs<ops::RopeBackwardArgs, shaders::rope_backward_pairs>("rope_backward/vulkan/pairs")};
 
 }  // namespace
 }  // namespace assay::vulkan::of_rope

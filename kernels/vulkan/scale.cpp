@@ -14,7 +14,8 @@ void run(const ops::ScaleArgs& args, Device& device) {
 
 std::optional<std::string> refuse(const ops::ScaleArgs& args) { return refuse_large(args.x, args.y); }
 
-const KernelRegistration vectors_kernel{{.id = "scale/vulkan/vectors", .arithmetic = kShaderArithmetic,
+const KernelRegistration vectors_kernel{{.id = "scale/vulkan/vectors",
+                                         .arithmetic = kShaderArithmetic,
                                          .summary = "one pass, 16 bytes an invocation where rows are aligned",
                                          .run = &run_typed<ops::ScaleArgs, &run>,
                                          .refuse = &refuse_typed<ops::ScaleArgs, &refuse>}};

@@ -9,7 +9,8 @@ namespace {
 
 void run(const ops::SiluArgs& args, Device& device) {
   VulkanDevice& target = vulkan_device(device);
-  run_map<1>(shaders::silu_vectors, target, args.m, args.n, 0, map_tensor(target, args.y), {map_tensor(target, args.x)});
+  run_map<1>(shaders::silu_vectors, target, args.m, args.n, 0, map_tensor(target, args.y),
+             {map_tensor(target, args.x)});
 }
 
 std::optional<std::string> refuse(const ops::SiluArgs& args) { return refuse_large(args.x, args.y); }

@@ -7,7 +7,8 @@ namespace assay::vulkan::of_silu_mul {
 namespace {
 
 void run(const ops::SiluMulArgs& args, Device& device) {
-  run_over_rows<3>(shaders::silu_mul_rows, args.rows, args.n, {words(args.gate), words(args.up), words(args.y)}, device);
+  run_over_rows<3>(shaders::silu_mul_rows, args.rows, args.n, {words(args.gate), words(args.up), words(args.y)},
+                   device);
 }
 
 std::optional<std::string> refuse(const ops::SiluMulArgs& args) {

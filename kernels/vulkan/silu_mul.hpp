@@ -8,7 +8,8 @@ namespace assay::vulkan {
 /// Binds matrices of one shape and dispatches over their rows. Push constants are rows, n, and (first, leading
 /// dimension) of each matrix in turn; specialization constants say which matrices allow vector access.
 template <std::size_t count>
-void run_over_rows(const Shader& shader, Index rows, Index n, const std::array<View<float>, count>& matrices, Device& device) {
+void run_over_rows(const Shader& shader, Index rows, Index n, const std::array<View<float>, count>& matrices,
+                   Device& device) {
   VulkanDevice& target = vulkan_device(device);
   std::array<StorageBinding, count> bindings;
   std::array<std::uint32_t, count> vector;

@@ -15,8 +15,8 @@ void run(const ops::SoftmaxArgs& args, Device& device) {
   VulkanDevice& target = vulkan_device(device);
   const std::array bindings{bind(target, args.x), bind(target, args.y)};
   const std::array vector{vectors(args.x, bindings[0]), vectors(args.y, bindings[1])};
-  const SoftmaxPush push{u32(args.rows),    u32(args.n),       bindings[0].first,
-                         step(args.x, 0),   bindings[1].first, step(args.y, 0)};
+  const SoftmaxPush push{u32(args.rows),  u32(args.n),       bindings[0].first,
+                         step(args.x, 0), bindings[1].first, step(args.y, 0)};
   target.dispatch({.name = shaders::softmax_rows.name,
                    .module = shaders::softmax_rows.module,
                    .specialization = vector,

@@ -39,12 +39,11 @@ void run(const TensorLayoutArgs& args, Device& device) {
 
 std::optional<std::string> refuse(const TensorLayoutArgs& args) { return refuse_large(args.src, args.dst); }
 
-const KernelRegistration strided{
-    {.id = "tensor_layout/vulkan/strided",
-     .summary = "one element per invocation, along the destination's memory",
-     .run = &run_typed<TensorLayoutArgs, &run>,
-     .refuse = &refuse_typed<TensorLayoutArgs, &refuse>,
-     .automatic_above = kNeverAutomatic}};
+const KernelRegistration strided{{.id = "tensor_layout/vulkan/strided",
+                                  .summary = "one element per invocation, along the destination's memory",
+                                  .run = &run_typed<TensorLayoutArgs, &run>,
+                                  .refuse = &refuse_typed<TensorLayoutArgs, &refuse>,
+                                  .automatic_above = kNeverAutomatic}};
 
 }  // namespace
 }  // namespace assay::vulkan::of_tensor_layout

@@ -72,7 +72,8 @@ std::set<std::string> write(const Options& o, std::vector<nlohmann::json> eviden
                       path = (folder / falsify::evidence_file(kernel)).string();
     auto& lines = lines_of[path];
     if (lines.empty() && fs::exists(path)) {
-      const falsify::EvidenceLines old = falsify::evidence_lines(files::read(path, "name a file of evidence that `assay attest` wrote"));
+      const falsify::EvidenceLines old =
+          falsify::evidence_lines(files::read(path, "name a file of evidence that `assay attest` wrote"));
       if (!old.flaws.empty())
         throw InputError(fmt::format("{}:{}", path, old.flaws[0].first), old.flaws[0].second,
                          "remove the line, or the file, which is then written anew");

@@ -72,9 +72,11 @@ int run(const Options& o) {
 Command add_audit(Parser& parser) {
   using namespace audit_command;
   auto o = std::make_shared<Options>();
-  auto command = parser.command("audit", "See from outside how kernels add and round, and compare it with what they declare", *o);
+  auto command =
+      parser.command("audit", "See from outside how kernels add and round, and compare it with what they declare", *o);
   const auto ops = command.option("OP", o->ops, "Operations (all of them by default)");
-  const auto backend = command.option("--backend", o->backend, "Only kernels of this back end: cpu, cuda-host, vulkan, cuda");
+  const auto backend =
+      command.option("--backend", o->backend, "Only kernels of this back end: cpu, cuda-host, vulkan, cuda");
   const auto kernel = command.option("--kernel", o->kernel, "Only this kernel (an id of `assay list`, or a mutant's)");
   add_foreign_options(command, o->foreign);
   command.named("--lib").excludes(ops).excludes(backend).excludes(kernel);

@@ -41,14 +41,16 @@ nlohmann::json read_json(const std::string& path) {
 void keep_one(const std::string& hash, falsify::MutantList& mutants) {
   std::erase_if(mutants, [&](const auto& m) { return m->hash != hash; });
   if (mutants.empty())
-    throw InputError("--mutant " + hash, "no mutant of the selection has this hash", "reports of the same build name the hashes");
+    throw InputError("--mutant " + hash, "no mutant of the selection has this hash",
+                     "reports of the same build name the hashes");
 }
 
 /// Keeps only the mutants that may run on this device.
 std::size_t screen(const AutomaticOptions& o, const falsify::Survey& survey, falsify::MutantList& mutants) {
   if (o.screened.empty() && !survey.on_processor && !survey.ends_by_itself)
-    throw InputError("--automatic", "mutants that never end cost a GPU: " + survey.device + " runs screened ones alone",
-                     "run the same on lavapipe with --json (ASSAY_VULKAN_DEVICE=llvmpipe) and give the report to --screened");
+    throw InputError(
+        "--automatic", "mutants that never end cost a GPU: " + survey.device + " runs screened ones alone",
+        "run the same on lavapipe with --json (ASSAY_VULKAN_DEVICE=llvmpipe) and give the report to --screened");
   return o.screened.empty() ? 0 : falsify::screen(mutants, falsify::ended_in(read_json(o.screened), o.screened));
 }
 
@@ -69,25 +71,37 @@ int run_automatic(const AutomaticOptions& o) {
   std::vector<nlohmann::json> results;
   {
     const falsify::CatchSignals catching;
-    results = falsify::run_study(sample.mutants, o.study, o.jobs, [&](std::size_t done) {
-      line.update({.finished = static_cast<int>(done), .kernels = static_cast<int>(sample.mutants.size()),
-                   .work_done = static_cast<double>(done)});
-    }, &signal);
+    results = falsify::run_study(
+        sample.mutants, o.study, o.jobs,
+        [&](std::size_t done) {
+          line.update({.finished = static_cast<int>(done),
+                       .kernels = static_cast<int>(sample.mutants.size()),
+                       .work_done = static_cast<double>(done)});
+        },
+        &signal);
   }
   line.finish();
   const std::size_t done = results.size();
   falsify::accept(results, accepted);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  const nlohmann::json settings{{"seed", o.study.seed}, {"cases", o.study.cases}, {"attack_cases", o.study.attack_cases},
-                                {"sample", o.sample}, {"ops", o.ops}, {"backend", name(backend)}, {"kernel", o.kernel},
-                                {"matrix", o.study.matrix}, {"screened", o.screened}, {"accepted", o.accepted}};
+  const nlohmann::json settings{{"seed", o.study.seed},
+                                {"cases", o.study.cases},
+                                {"attack_cases", o.study.attack_cases},
+                                {"sample", o.sample},
+                                {"ops", o.ops},
+                                {"backend", name(backend)},
+                                {"kernel", o.kernel},
+                                {"matrix", o.study.matrix},
+                                {"screened", o.screened},
+                                {"accepted", o.accepted}};
   nlohmann::json report = falsify::automatic_report(survey, sample, left_out, std::move(results), settings, seconds);
   if (signal != 0) report["interrupted"] = fmt::format("SIG{}", sigabbrev_np(signal));
   if (!o.report.empty()) falsify::write_automatic(report, o.report);
   fmt::print("{}", o.json ? report.dump(1) + "\n" : falsify::automatic_table(report));
   if (signal != 0) {
-    fmt::print(stderr, "assay: interrupted by SIG{} after {} of {} mutants; the table{} is of these\n", sigabbrev_np(signal), done,
-               sample.mutants.size(), o.report.empty() ? "" : ", like the report in " + o.report + ",");
+    fmt::print(stderr, "assay: interrupted by SIG{} after {} of {} mutants; the table{} is of these\n",
+               sigabbrev_np(signal), done, sample.mutants.size(),
+               o.report.empty() ? "" : ", like the report in " + o.report + ",");
     return 128 + signal;
   }
   falsify::expect_needed(report["mutants"], accepted, o.accepted);

@@ -22,7 +22,9 @@ nlohmann::json examine(Backend backend) {
   try {
     Device& d = device(backend);
     const MemoryInfo memory = d.memory();
-    j.update({{"available", true}, {"device", d.description()}, {"memory_total", memory.total},
+    j.update({{"available", true},
+              {"device", d.description()},
+              {"memory_total", memory.total},
               {"memory_available", memory.available}});
   } catch (const Unavailable& e) {
     j.update({{"available", false}, {"why", e.why}});
@@ -45,16 +47,22 @@ std::vector<std::string> not_contained(const falsify::Locks& locks) {
 
 nlohmann::json sandbox() {
   const falsify::Locks locks = falsify::locks_here();
-  return {{"landlock", locks.landlock},           {"no_capabilities", locks.capabilities},
-          {"judge_not_dumpable", locks.untraceable}, {"system_calls_filtered", locks.system_calls},
-          {"files_read_only", locks.files},       {"not_contained", not_contained(locks)}};
+  return {{"landlock", locks.landlock},
+          {"no_capabilities", locks.capabilities},
+          {"judge_not_dumpable", locks.untraceable},
+          {"system_calls_filtered", locks.system_calls},
+          {"files_read_only", locks.files},
+          {"not_contained", not_contained(locks)}};
 }
 
 void print(const nlohmann::json& sandbox) {
   const auto word = [&](const char* key) { return sandbox[key].get<bool>() ? "yes" : "no"; };
-  fmt::print("sandbox    Landlock: {}; no capabilities: {}; judge not dumpable: {}; system calls filtered: {}; files read-only: {}\n",
-             word("landlock"), word("no_capabilities"), word("judge_not_dumpable"), word("system_calls_filtered"), word("files_read_only"));
-  for (const auto& open : sandbox["not_contained"]) fmt::print("           not contained: {}\n", open.get<std::string>());
+  fmt::print(
+      "sandbox    Landlock: {}; no capabilities: {}; judge not dumpable: {}; system calls filtered: {}; files read-only: {}\n",
+      word("landlock"), word("no_capabilities"), word("judge_not_dumpable"), word("system_calls_filtered"),
+      word("files_read_only"));
+  for (const auto& open : sandbox["not_contained"])
+    fmt::print("           not contained: {}\n", open.get<std::string>());
 }
 
 int run(const Output& output) {
@@ -62,7 +70,8 @@ int run(const Output& output) {
   nlohmann::json backends = nlohmann::json::array();
   for (Backend backend : kBackends) backends.push_back(examine(backend));
   if (output.json) {
-    fmt::print("{}\n", nlohmann::json{{"schema", "assay-doctor/1"}, {"backends", backends}, {"sandbox", contained}}.dump(2));
+    fmt::print("{}\n",
+               nlohmann::json{{"schema", "assay-doctor/1"}, {"backends", backends}, {"sandbox", contained}}.dump(2));
     return kNothingFalsified;
   }
   for (const auto& b : backends) {
@@ -72,7 +81,8 @@ int run(const Output& output) {
                  b["device"].get<std::string>(), b["memory_available"].get<double>() / (1 << 30),
                  b["memory_total"].get<double>() / (1 << 30));
     else
-      fmt::print("{:<10} {:>3} kernels  unavailable: {}\n", backend, b["kernels"].get<int>(), b["why"].get<std::string>());
+      fmt::print("{:<10} {:>3} kernels  unavailable: {}\n", backend, b["kernels"].get<int>(),
+                 b["why"].get<std::string>());
   }
   print(contained);
   return kNothingFalsified;
@@ -84,7 +94,8 @@ int run(const Output& output) {
 Command add_doctor(Parser& parser) {
   using namespace doctor_command;
   auto output = std::make_shared<Output>();
-  auto command = parser.command("doctor", "What can run here, why the rest cannot, and what kernels are kept from", *output);
+  auto command =
+      parser.command("doctor", "What can run here, why the rest cannot, and what kernels are kept from", *output);
   return {command, [output] { return run(*output); }};
 }
 

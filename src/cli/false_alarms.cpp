@@ -70,8 +70,9 @@ int run(const Options& o) {
   fmt::print("{} campaigns recorded against {} kernels, {} seeds, {} cases: {} false alarms\n", result.campaigns,
              result.kernels, result.seeds, result.cases, result.alarms);
   if (result.fixed > 0)
-    fmt::print("the causes of {} of them were removed; behind the last one: {} campaigns, {} cases; alarms to count: {}\n",
-               result.fixed, result.counted_campaigns, result.counted_cases, result.counted_alarms);
+    fmt::print(
+        "the causes of {} of them were removed; behind the last one: {} campaigns, {} cases; alarms to count: {}\n",
+        result.fixed, result.counted_campaigns, result.counted_cases, result.counted_alarms);
   fmt::print(
       "with 95% confidence, the probability of a false alarm is at most\n  {:.2g} for a case\n  {:.2g} for a gate run "
       "of {} "
@@ -86,15 +87,14 @@ int run(const Options& o) {
 Command add_false_alarms(Parser& parser) {
   using namespace false_alarms_command;
   auto o = std::make_shared<Options>();
-  auto command =
-      parser.command("false-alarms", "How likely a false alarm is, at most, by the record of runs against right kernels", *o);
+  auto command = parser.command(
+      "false-alarms", "How likely a false alarm is, at most, by the record of runs against right kernels", *o);
   command.option("--record", o->record, "The record: campaigns against kernels believed right").with_default();
   command.option("--add", o->add, "Add the campaigns of these reports (report.json) to the record first");
-  command.option("--kernels", o->kernels, "Kernels that the gate run falsifies")
-      .with_default()
-      .range(1, 1'000'000);
-  command.option("--cases", o->cases,
-                 "Cases against each of them (0: as many as the gate runs where time does not end it)")
+  command.option("--kernels", o->kernels, "Kernels that the gate run falsifies").with_default().range(1, 1'000'000);
+  command
+      .option("--cases", o->cases,
+              "Cases against each of them (0: as many as the gate runs where time does not end it)")
       .range(0, 1'000'000'000);
   return {command, [o] { return run(*o); }};
 }

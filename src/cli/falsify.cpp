@@ -42,7 +42,8 @@ std::vector<const Kernel*> select(const Options& o, const plugin::ForeignKernel*
   std::vector<const Kernel*> chosen = selected_kernels(o.ops, o.backend, o.kernel, foreign);
   if (!o.obligation.empty())
     std::erase_if(chosen, [&](const Kernel* k) {
-      return std::ranges::none_of(falsify::obligations(k->op), [&](const auto& x) { return x.info->id == o.obligation; });
+      return std::ranges::none_of(falsify::obligations(k->op),
+                                  [&](const auto& x) { return x.info->id == o.obligation; });
     });
   if (chosen.empty())
     throw InputError("--obligation " + o.obligation, "no chosen operation has it", "`assay explain OP` lists the ids");
@@ -61,7 +62,8 @@ std::vector<Index> parse_dims(const Options& o, const std::vector<const Kernel*>
   const std::string where = "--dims " + o.dims;
   const OpDescriptor& op = operation(kernels.front()->op);
   if (std::ranges::any_of(kernels, [&](const Kernel* k) { return k->op != op.name; }))
-    throw InputError(where, "gives a shape to several operations", "name one, as in `assay falsify matmul --dims m=128,n=128`");
+    throw InputError(where, "gives a shape to several operations",
+                     "name one, as in `assay falsify matmul --dims m=128,n=128`");
   return falsify::dims_from_text(op, o.dims, where);
 }
 
@@ -80,8 +82,10 @@ void expect_cases(const Options& o, const OpDescriptor& op, const std::vector<In
   const std::string where = "--dims " + o.dims;
   const auto empty = [&](const TensorInfo& t) { return t.role == Role::in || bytes_of(t, least) == 0; };
   if (std::ranges::all_of(op.tensors, empty))
-    throw InputError(where, "leaves no element in any output, so that nothing is compared", "use extents above 0; without --dims some cases are empty");
-  expect_room(op, least, at_once, where, at_once > 1 ? "use smaller extents, or --jobs 1" : "use smaller extents, or a larger machine");
+    throw InputError(where, "leaves no element in any output, so that nothing is compared",
+                     "use extents above 0; without --dims some cases are empty");
+  expect_room(op, least, at_once, where,
+              at_once > 1 ? "use smaller extents, or --jobs 1" : "use smaller extents, or a larger machine");
 }
 
 /// Throws InputError with the kernel's requirements unless the kernel takes some case of these dims.
@@ -106,45 +110,59 @@ void expect_taken(const Options& o, const OpDescriptor& op, const Kernel& kernel
 }
 
 nlohmann::json settings(const Options& o) {
-  nlohmann::json settings{{"seed", o.seed}, {"cases", o.time.empty() ? nlohmann::json(o.cases) : nlohmann::json(nullptr)},
-                          {"time", o.time}, {"ops", o.ops}, {"backend", o.backend}, {"kernel", o.kernel},
-                          {"obligation", o.obligation}, {"shard", o.shard}};
+  nlohmann::json settings{{"seed", o.seed},
+                          {"cases", o.time.empty() ? nlohmann::json(o.cases) : nlohmann::json(nullptr)},
+                          {"time", o.time},
+                          {"ops", o.ops},
+                          {"backend", o.backend},
+                          {"kernel", o.kernel},
+                          {"obligation", o.obligation},
+                          {"shard", o.shard}};
   if (!o.dims.empty()) settings["dims"] = o.dims;
   return settings;
 }
 
 /// Returns the SHA-256 of this program and of a foreign kernel's files.
 std::string program_digest(const plugin::ForeignKernel* foreign) {
-  const auto digest_of = [](const std::string& path) { return falsify::sha256(contract::read_file(path, path, "what is hashed")); };
+  const auto digest_of = [](const std::string& path) {
+    return falsify::sha256(contract::read_file(path, path, "what is hashed"));
+  };
   const std::string own = digest_of("/proc/self/exe");
   if (foreign == nullptr) return own;
   const plugin::Source& source = foreign->source();
-  return falsify::sha256(fmt::format("{}\n{}\n{}\n{}\n{}", own, digest_of(source.library), source.symbol, source.declared, source.shim));
+  return falsify::sha256(
+      fmt::format("{}\n{}\n{}\n{}\n{}", own, digest_of(source.library), source.symbol, source.declared, source.shim));
 }
 
 /// Returns everything that must agree between shards, or between runs with one journal, for a merged result equal to
 /// that of a single run.
-nlohmann::json whole_run(const Options& o, const std::vector<const Kernel*>& kernels, const plugin::ForeignKernel* foreign) {
+nlohmann::json whole_run(const Options& o, const std::vector<const Kernel*>& kernels,
+                         const plugin::ForeignKernel* foreign) {
   nlohmann::json ids = nlohmann::json::array();
   for (const Kernel* k : kernels) ids.push_back(k->id);
-  return {{"program", program_digest(foreign)}, {"kernels", ids}, {"limit", o.limit}, {"largest", o.largest}, {"kernel-time", o.kernel_time}, {"first", o.first}};
+  return {{"program", program_digest(foreign)}, {"kernels", ids},  {"limit", o.limit}, {"largest", o.largest},
+          {"kernel-time", o.kernel_time},       {"first", o.first}};
 }
 
-std::unique_ptr<falsify::Journal> open_journal(const Options& o, const std::vector<const Kernel*>& kernels, const plugin::ForeignKernel* foreign) {
+std::unique_ptr<falsify::Journal> open_journal(const Options& o, const std::vector<const Kernel*>& kernels,
+                                               const plugin::ForeignKernel* foreign) {
   if (o.journal.empty()) return nullptr;
   nlohmann::json campaign = settings(o);
   campaign.update(whole_run(o, kernels, foreign));
   auto journal = std::make_unique<falsify::Journal>(o.journal, campaign);
   if (o.quiet || o.json) return journal;
-  if (journal->torn()) fmt::print(stderr, "{}: the last line was not written to its end; what it held is run again\n", o.journal);
+  if (journal->torn())
+    fmt::print(stderr, "{}: the last line was not written to its end; what it held is run again\n", o.journal);
   if (const auto finished = journal->results().size(); finished > 0)
-    fmt::print(stderr, "{}: {} of {} kernels are finished, and are not run again\n", o.journal, finished, kernels.size());
+    fmt::print(stderr, "{}: {} of {} kernels are finished, and are not run again\n", o.journal, finished,
+               kernels.size());
   return journal;
 }
 
 /// Prints the state of the interrupted run in one sentence. Returns the exit code of a process ended by this signal.
 int interrupted(const Options& o, int signal, std::size_t finished, std::size_t kernels) {
-  fmt::print(stderr, "assay: interrupted by SIG{} after {} of {} kernels; {}\n", sigabbrev_np(signal), finished, kernels,
+  fmt::print(stderr, "assay: interrupted by SIG{} after {} of {} kernels; {}\n", sigabbrev_np(signal), finished,
+             kernels,
              o.journal.empty() ? "nothing of it is kept (--journal FILE keeps it)"
                                : fmt::format("the same command goes on from {}", o.journal));
   return 128 + signal;
@@ -177,7 +195,8 @@ int run(const Options& o) {
   const std::vector<const Kernel*> chosen = o.shard.empty() ? all : shard_of(all, parse_shard(o.shard));
   falsify::CampaignOptions options = campaign_options(o, chosen.size(), limit);
   options.dims = parse_dims(o, all);
-  expect_cases(o, operation(all.front()->op), options.dims, std::clamp(jobs_for(o.jobs), 1, std::max(1, static_cast<int>(chosen.size()))));
+  expect_cases(o, operation(all.front()->op), options.dims,
+               std::clamp(jobs_for(o.jobs), 1, std::max(1, static_cast<int>(chosen.size()))));
   if (foreign) expect_taken(o, operation(foreign->kernel().op), foreign->kernel(), options.dims);
   if (!o.report.empty()) falsify::expect_writable(o.report);
   const auto begin = std::chrono::steady_clock::now();
@@ -187,10 +206,13 @@ int run(const Options& o) {
   std::vector<nlohmann::json> results;
   try {
     const falsify::CatchSignals catching;
-    results = falsify::run_pool(chosen, options, jobs_for(o.jobs), [&](const falsify::PoolStatus& s) {
-      finished += s.last != nullptr;
-      line.update(s);
-    }, journal.get());
+    results = falsify::run_pool(
+        chosen, options, jobs_for(o.jobs),
+        [&](const falsify::PoolStatus& s) {
+          finished += s.last != nullptr;
+          line.update(s);
+        },
+        journal.get());
   } catch (const falsify::EndedBySignal& ended) {
     line.finish();
     return interrupted(o, ended.signal, finished, chosen.size());
@@ -214,25 +236,36 @@ Command add_falsify(Parser& parser) {
   auto o = std::make_shared<Options>();
   auto command = parser.command("falsify", "Try to prove kernels wrong", *o);
   const auto ops = command.option("OP", o->ops, "Operations (all of them by default)");
-  const auto backend = command.option("--backend", o->backend, "Only kernels of this back end: cpu, cuda-host, vulkan, cuda");
+  const auto backend =
+      command.option("--backend", o->backend, "Only kernels of this back end: cpu, cuda-host, vulkan, cuda");
   const auto kernel = command.option("--kernel", o->kernel, "Only this kernel (an id of `assay list`, or a mutant's)");
   add_foreign_options(command, o->foreign);
-  for (const char* foreign : {"--lib", "--spv"}) command.named(foreign).excludes(ops).excludes(backend).excludes(kernel);
+  for (const char* foreign : {"--lib", "--spv"})
+    command.named(foreign).excludes(ops).excludes(backend).excludes(kernel);
   command.option("--obligation", o->obligation, "Only this obligation");
-  const auto cases = command.option("--cases", o->cases, "Cases for each obligation and kernel").with_default()
+  const auto cases = command.option("--cases", o->cases, "Cases for each obligation and kernel")
+                         .with_default()
                          .range(1, 1'000'000'000);
-  const auto time = command.option("--time", o->time, "Run about this long instead, as in 90s, 10m, 2h").excludes(cases);
-  command.option("--kernel-time", o->kernel_time, "End each kernel's campaign after this time, but not while its verdict would be thin")
+  const auto time =
+      command.option("--time", o->time, "Run about this long instead, as in 90s, 10m, 2h").excludes(cases);
+  command
+      .option("--kernel-time", o->kernel_time,
+              "End each kernel's campaign after this time, but not while its verdict would be thin")
       .excludes(time);
   command.flag("--first", o->first, "End each kernel's campaign at the first obligation that it fails");
   command.option("--seed", o->seed, "Seed of the campaign").with_default();
   command.option("--limit", o->limit, kLimitHelp).with_default();
   command.option("--largest", o->largest, "Dims of `by: large` cases: from half of this to this (0: up to 1025)")
       .range(0, 16384);
-  command.option("--dims", o->dims, "Dims of every case, as in s=128,t=128,d=64; those not named are drawn small. Relations may make further calls of other dims");
-  command.option("--shard", o->shard, "I/N: the I-th of N parts of the kernels; `assay merge` puts their reports together");
-  command.option("--journal", o->journal, "Record what is finished in this file; started again with it, go on from there");
-  command.option("--report", o->report, "Write report.html, report.json, junit.xml, assay.sarif and replay files to this folder");
+  command.option(
+      "--dims", o->dims,
+      "Dims of every case, as in s=128,t=128,d=64; those not named are drawn small. Relations may make further calls of other dims");
+  command.option("--shard", o->shard,
+                 "I/N: the I-th of N parts of the kernels; `assay merge` puts their reports together");
+  command.option("--journal", o->journal,
+                 "Record what is finished in this file; started again with it, go on from there");
+  command.option("--report", o->report,
+                 "Write report.html, report.json, junit.xml, assay.sarif and replay files to this folder");
   command.option("--jobs", o->jobs, "Campaigns at once (0: one per processor)").range(0, 1024);
   return {command, [o] { return run(*o); }};
 }

@@ -58,8 +58,11 @@ void expect_return(const ForeignOptions& o, const OpDescriptor& op, Kernel kerne
     const auto& finding = interrupted.outcome.finding;
     using enum falsify::Finding::Kind;
     if (finding && (finding->kind == hang || finding->kind == crash || finding->kind == error))
-      throw InputError("--lib " + o.lib, fmt::format("its first call, of {}, failed: {}", falsify::describe_extents(op, small.dims, small.params), finding->message),
-                       fmt::format("{}; if it does take an assay_call, export {}_declares, which may return \"\"", advice, o.symbol));
+      throw InputError("--lib " + o.lib,
+                       fmt::format("its first call, of {}, failed: {}",
+                                   falsify::describe_extents(op, small.dims, small.params), finding->message),
+                       fmt::format("{}; if it does take an assay_call, export {}_declares, which may return \"\"",
+                                   advice, o.symbol));
   } catch (const Unavailable&) {  // its device is not available: the campaign reports it
   }
 }
@@ -67,17 +70,21 @@ void expect_return(const ForeignOptions& o, const OpDescriptor& op, Kernel kerne
 }  // namespace
 
 void add_foreign_options(CommandOptions& command, ForeignOptions& o) {
-  const auto lib = command.option("--lib", o.lib, "A shared library with a kernel of your own (src/plugin/assay/plugin.h)");
+  const auto lib =
+      command.option("--lib", o.lib, "A shared library with a kernel of your own (src/plugin/assay/plugin.h)");
   const auto with_lib = [&](const char* name, std::string& value, const std::string& help) {
     command.option(name, value, help).needs(lib);
   };
   with_lib("--symbol", o.symbol, "The function of the library");
   with_lib("--shim", o.shim, "YAML that says which arguments the function takes, where it does not take an assay_call");
-  const auto spv = command.option("--spv", o.spv, "A SPIR-V compute shader of your own, in place of --lib").excludes(lib);
-  command.option("--bindings", o.bindings, "YAML that says how the shader takes tensors, push constants and workgroups").needs(spv);
+  const auto spv =
+      command.option("--spv", o.spv, "A SPIR-V compute shader of your own, in place of --lib").excludes(lib);
+  command.option("--bindings", o.bindings, "YAML that says how the shader takes tensors, push constants and workgroups")
+      .needs(spv);
   command.option("--contract", o.contract, "--lib, --spv: the operation that it computes");
   command.option("--declare", o.declare,
-                 "--lib, --spv: what the kernel promises, key=value with commas between: " + std::string(plugin::declaration_help()));
+                 "--lib, --spv: what the kernel promises, key=value with commas between: " +
+                     std::string(plugin::declaration_help()));
 }
 
 namespace {
@@ -97,11 +104,14 @@ bool has_one_row(const OpDescriptor& op, const TensorInfo& tensor) {
 /// Returns the tensors with rows whose stride the function gets neither by an argument nor by a requirement.
 std::vector<std::string_view> rows_of_unknown_distance(const OpDescriptor& op, const Shim& shim) {
   std::vector<std::string_view> names;
-  const bool told_somehow = shim.dense || !shim.loops.empty() || std::ranges::any_of(shim.arguments, [](const Shim::Argument& a) {
-                              return a.what == Shim::What::number && a.expression.reads_tensors && a.text.find("stride") != std::string::npos;
-                            });
+  const bool told_somehow =
+      shim.dense || !shim.loops.empty() || std::ranges::any_of(shim.arguments, [](const Shim::Argument& a) {
+        return a.what == Shim::What::number && a.expression.reads_tensors && a.text.find("stride") != std::string::npos;
+      });
   for (std::size_t t = 0; !told_somehow && t < op.tensors.size(); ++t) {
-    const auto about = [t](Shim::What what) { return [t, what](const Shim::Argument& a) { return a.what == what && a.index == static_cast<int>(t); }; };
+    const auto about = [t](Shim::What what) {
+      return [t, what](const Shim::Argument& a) { return a.what == what && a.index == static_cast<int>(t); };
+    };
     if (has_one_row(op, op.tensors[t]) || std::ranges::none_of(shim.arguments, about(Shim::What::tensor))) continue;
     if (std::ranges::none_of(shim.arguments, about(Shim::What::stride))) names.push_back(op.tensors[t].name);
   }
@@ -112,8 +122,10 @@ std::vector<std::string_view> rows_of_unknown_distance(const OpDescriptor& op, c
 void advise(const OpDescriptor& op, const plugin::Source& source) {
   const auto names = rows_of_unknown_distance(op, Shim::read(op, source.shim, source.shim_name));
   if (names.empty()) return;
-  fmt::print(stderr, "{}: no argument tells the function the strides of {}; where it takes rows as dense, add `requires: [dense rows]`, else pass `{{stride: [{}, 0]}}`\n",
-             source.shim_name, fmt::join(names, ", "), names.front());
+  fmt::print(
+      stderr,
+      "{}: no argument tells the function the strides of {}; where it takes rows as dense, add `requires: [dense rows]`, else pass `{{stride: [{}, 0]}}`\n",
+      source.shim_name, fmt::join(names, ", "), names.front());
 }
 
 /// By default a shader is held to the Vulkan specification's requirements on every device.
@@ -121,7 +133,8 @@ constexpr std::string_view kShadersPromise = "flush_to_zero=yes,functions=vulkan
 
 std::unique_ptr<plugin::ForeignKernel> shader(const ForeignOptions& o, const OpDescriptor& op) {
   if (o.bindings.empty())
-    throw InputError("--spv " + o.spv, "has no map", "add --bindings MAP.yaml, which says which tensor is which binding");
+    throw InputError("--spv " + o.spv, "has no map",
+                     "add --bindings MAP.yaml, which says which tensor is which binding");
   plugin::Declaration declaration;
   plugin::declare(declaration, kShadersPromise, "--spv");
   plugin::declare(declaration, o.declare, "--declare");
@@ -138,7 +151,8 @@ std::unique_ptr<plugin::ForeignKernel> foreign_kernel(const ForeignOptions& o, s
   const std::string which = o.lib.empty() ? "--spv " + o.spv : "--lib " + o.lib;
   if (o.lib.empty() && o.spv.empty()) {
     if (o.contract.empty() && o.declare.empty()) return nullptr;
-    throw InputError(o.contract.empty() ? "--declare" : "--contract " + o.contract, "names no kernel", "add --lib or --spv");
+    throw InputError(o.contract.empty() ? "--declare" : "--contract " + o.contract, "names no kernel",
+                     "add --lib or --spv");
   }
   if (o.contract.empty()) throw InputError(which, "names no operation", "add --contract OP; `assay list` prints them");
   const OpDescriptor& op = operation_named(o.contract);

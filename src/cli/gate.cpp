@@ -93,7 +93,7 @@ std::string summary(const Plan& plan) {
   }
   std::string text = plan.machine.empty() ? "" : plan.machine + "\n";
   text += fmt::format("{} of {} kernels touched since {}\n", plan.touched.size(), plan.subjects.size(),
-                                 plan.base.empty() ? "the beginning" : plan.base.substr(0, 12));
+                      plan.base.empty() ? "the beginning" : plan.base.substr(0, 12));
   for (const auto& [why, ids] : groups) {
     const std::size_t shown = std::min(ids.size(), kNamed);
     text += fmt::format("  {}\n    {}{}\n", why,
@@ -108,7 +108,11 @@ json to_json(const falsify::ChangedKernel& t) {
   for (const falsify::Part part : t.why.parts) parts.push_back(name(part));
   json hashes = json::object();
   for (const auto& [part, files] : t.fingerprint) hashes[std::string(name(part))] = files->hash;
-  return {{"kernel", t.subject.id}, {"parts", parts}, {"files", t.why.files}, {"environment", t.why.environment}, {"hashes", hashes}};
+  return {{"kernel", t.subject.id},
+          {"parts", parts},
+          {"files", t.why.files},
+          {"environment", t.why.environment},
+          {"hashes", hashes}};
 }
 
 /// Returns a seed that depends on the sources only: different changes meet different cases.
@@ -158,14 +162,16 @@ milliseconds total_time(const Options& o, std::size_t kernels, int jobs) {
 
 /// Compares the current figures of each kernel with the evidence of the base. Skips figures of a processor that stands
 /// in for a GPU if the evidence is of a GPU.
-std::vector<falsify::WorseFigure> compare(const Plan& plan, const json& report, const std::vector<falsify::Checked>& evidence,
-                                    const std::set<Backend>& proven_here) {
+std::vector<falsify::WorseFigure> compare(const Plan& plan, const json& report,
+                                          const std::vector<falsify::Checked>& evidence,
+                                          const std::set<Backend>& proven_here) {
   std::vector<falsify::WorseFigure> worse;
   const std::map<std::string, json> recorded = falsify::recorded(plan.before);
   const auto add = [&](const std::string& kernel, const json& now, bool on_processor) {
     const auto before = recorded.find(kernel);
     if (before == recorded.end() || (on_processor && before->second.value("on_processor", true) == false)) return;
-    for (falsify::WorseFigure& w : falsify::grown(kernel, before->second["obligations"], now)) worse.push_back(std::move(w));
+    for (falsify::WorseFigure& w : falsify::grown(kernel, before->second["obligations"], now))
+      worse.push_back(std::move(w));
   };
   const bool stand_in = !proven_here.contains(Backend::vulkan);
   for (const json& k : report["kernels"])
@@ -208,7 +214,8 @@ struct Result {
 };
 
 json plan_json(const Plan& plan) {
-  json document{{"schema", "assay-gate/1"}, {"base", plan.base}, {"kernels", plan.subjects.size()}, {"machine", plan.machine}};
+  json document{
+      {"schema", "assay-gate/1"}, {"base", plan.base}, {"kernels", plan.subjects.size()}, {"machine", plan.machine}};
   document["touched"] = json::array();
   for (const falsify::ChangedKernel& t : plan.touched) document["touched"].push_back(to_json(t));
   return document;
@@ -218,7 +225,8 @@ json to_json(const Plan& plan, const Result& result) {
   json document = plan_json(plan);
   document.update({{"evidence", json::array()}, {"ledger", json::array()}, {"report", result.report}});
   for (const falsify::Checked& c : result.evidence)
-    document["evidence"].push_back({{"kernel", c.kernel}, {"accepted", c.accepted}, {"reason", c.reason}, {"warning", c.warning}});
+    document["evidence"].push_back(
+        {{"kernel", c.kernel}, {"accepted", c.accepted}, {"reason", c.reason}, {"warning", c.warning}});
   for (const falsify::WorseFigure& w : result.worse)
     document["ledger"].push_back({{"kernel", w.kernel},
                                   {"obligation", w.obligation},
@@ -239,7 +247,8 @@ std::string to_text(const Result& result) {
   std::map<std::string, int> elsewhere;
   for (const falsify::Checked& c : result.evidence)
     if (!c.warning.empty()) ++elsewhere[c.warning];
-  for (const auto& [how, count] : elsewhere) text += fmt::format("warning: evidence of {} kernels was made with {}\n", count, how);
+  for (const auto& [how, count] : elsewhere)
+    text += fmt::format("warning: evidence of {} kernels was made with {}\n", count, how);
   for (const falsify::WorseFigure& w : result.worse) text += fmt::format("WORSE {}\n", to_string(w));
   if (const int few = shallow(result.report); few > 0)
     text += fmt::format("{} kernels had fewer than {} cases of each obligation: --time gives them more\n", few,
@@ -311,7 +320,8 @@ int run(const Options& o) {
   std::fflush(stdout);
   announce(result.report);
   const bool stopped = std::ranges::any_of(result.worse, [&](const falsify::WorseFigure& w) {
-    return w.stops() && std::ranges::find(o.agreed, w.kernel) == o.agreed.end() && falsify::agreed(result.agreements, w.kernel) == nullptr;
+    return w.stops() && std::ranges::find(o.agreed, w.kernel) == o.agreed.end() &&
+           falsify::agreed(result.agreements, w.kernel) == nullptr;
   });
   if (falsify::report_failed(result.report) || stopped) return kFalsified;
   const json& totals = result.report["totals"];

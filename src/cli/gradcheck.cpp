@@ -32,8 +32,14 @@ class Runner {
   std::vector<std::vector<float>> run(const Kernel& kernel, const falsify::Problem& problem) {
     auto& worker = workers_[kernel.backend];
     if (!worker) worker = std::make_unique<falsify::Worker>(std::chrono::seconds(30), std::size_t{1} << 28);
-    const falsify::Case plain{.dims = problem.dims, .params = problem.params, .strategy = {}, .layout = {}, .placement = {},
-                              .seed = 1, .prelude = {}, .values = {}};
+    const falsify::Case plain{.dims = problem.dims,
+                              .params = problem.params,
+                              .strategy = {},
+                              .layout = {},
+                              .placement = {},
+                              .seed = 1,
+                              .prelude = {},
+                              .values = {}};
     falsify::Trial trial(*problem.op, kernel, plain, *worker);
     return trial.run(problem).outputs;
   }
@@ -91,12 +97,17 @@ nlohmann::json check(const OpDescriptor& op, const GradientInfo& gradient, const
     }
     gather(worst, report);
   }
-  nlohmann::json j{{"op", op.name}, {"input", op.tensors[static_cast<std::size_t>(gradient.input)].name}, {"id", gradient.id},
-                   {"equation", gradient.equation}, {"cases", o.cases}, {"holds", holds(worst) && failure.empty()},
+  nlohmann::json j{{"op", op.name},
+                   {"input", op.tensors[static_cast<std::size_t>(gradient.input)].name},
+                   {"id", gradient.id},
+                   {"equation", gradient.equation},
+                   {"cases", o.cases},
+                   {"holds", holds(worst) && failure.empty()},
                    {"links", nlohmann::json::array()}};
   if (!failure.empty()) j["failure"] = failure;
   for (const auto& [link, result] : worst)
-    j["links"].push_back({{"link", name(link)}, {"worst", result.worst}, {"compared", result.compared}, {"detail", result.detail}});
+    j["links"].push_back(
+        {{"link", name(link)}, {"worst", result.worst}, {"compared", result.compared}, {"detail", result.detail}});
   return j;
 }
 
@@ -111,7 +122,8 @@ int run(const Options& o) {
     if (runner.available(k)) kernels.push_back(&k);
     else missing.emplace_back(k.id);
   }
-  if (!o.backend.empty() && kernels.empty()) throw Unavailable("backend " + o.backend, "none of its kernels can run here");
+  if (!o.backend.empty() && kernels.empty())
+    throw Unavailable("backend " + o.backend, "none of its kernels can run here");
   nlohmann::json gradients = nlohmann::json::array();
   bool all = true;
   for (const OpDescriptor* op : operations()) {
@@ -122,18 +134,23 @@ int run(const Options& o) {
     }
   }
   if (o.json) {
-    fmt::print("{}\n", nlohmann::json{{"schema", "assay-gradcheck/1"}, {"gradients", gradients}, {"unavailable", missing}}.dump(1));
+    fmt::print(
+        "{}\n",
+        nlohmann::json{{"schema", "assay-gradcheck/1"}, {"gradients", gradients}, {"unavailable", missing}}.dump(1));
     return all ? kNothingFalsified : kFalsified;
   }
-  fmt::print("{:<14} {:<6} {:<18} {:>9} {:>10}  worst difference / tolerance at\n", "op", "input", "link", "compared", "worst");
+  fmt::print("{:<14} {:<6} {:<18} {:>9} {:>10}  worst difference / tolerance at\n", "op", "input", "link", "compared",
+             "worst");
   for (const auto& g : gradients) {
     for (const auto& link : g["links"])
       fmt::print("{:<14} {:<6} {:<18} {:>9} {:>10.3g}  {}\n", g["op"].get<std::string>(), g["input"].get<std::string>(),
-                 link["link"].get<std::string>(), link["compared"].dump(), link["worst"].get<double>(), link["detail"].get<std::string>());
-    if (!g["holds"].get<bool>()) fmt::print("{} of {} DOES NOT HOLD {}\n", g["input"].dump(), g["op"].dump(), g.value("failure", ""));
+                 link["link"].get<std::string>(), link["compared"].dump(), link["worst"].get<double>(),
+                 link["detail"].get<std::string>());
+    if (!g["holds"].get<bool>())
+      fmt::print("{} of {} DOES NOT HOLD {}\n", g["input"].dump(), g["op"].dump(), g.value("failure", ""));
   }
-  fmt::print("\n{} gradients, {} kernels run, {} kernels unavailable here: {}\n", gradients.size(), kernels.size(), missing.size(),
-             all ? "every link holds" : "NOT every link holds");
+  fmt::print("\n{} gradients, {} kernels run, {} kernels unavailable here: {}\n", gradients.size(), kernels.size(),
+             missing.size(), all ? "every link holds" : "NOT every link holds");
   return all ? kNothingFalsified : kFalsified;
 }
 
@@ -143,7 +160,8 @@ int run(const Options& o) {
 Command add_gradcheck(Parser& parser) {
   using namespace gradcheck_command;
   auto o = std::make_shared<Options>();
-  auto command = parser.command("gradcheck", "Every gradient of every contract: exact derivatives, differences, kernels", *o);
+  auto command =
+      parser.command("gradcheck", "Every gradient of every contract: exact derivatives, differences, kernels", *o);
   command.option("OP", o->ops, "Operations (all of them by default)");
   command.option("--backend", o->backend, "Only kernels of this back end: cpu, cuda-host, vulkan, cuda");
   command.option("--cases", o->cases, "Random points for each gradient").with_default().range(1, 1'000'000);

@@ -18,11 +18,19 @@ int list(bool as_json) {
   for (const OpDescriptor* op : operations()) {
     nlohmann::json list = nlohmann::json::array();
     for (const Kernel* k : kernels_of(op->name))
-      list.push_back({{"id", k->id}, {"backend", name(k->backend)}, {"summary", k->summary}, {"source", k->source},
-                      {"arithmetic", to_string(k->arithmetic)}, {"deterministic", k->deterministic},
-                      {"batch_invariant", k->batch_invariant}, {"peer", k->role == KernelRole::peer}});
-    ops.push_back({{"op", op->name}, {"summary", op->summary}, {"contract", op->file},
-                   {"obligations", op->obligations.size()}, {"kernels", list}});
+      list.push_back({{"id", k->id},
+                      {"backend", name(k->backend)},
+                      {"summary", k->summary},
+                      {"source", k->source},
+                      {"arithmetic", to_string(k->arithmetic)},
+                      {"deterministic", k->deterministic},
+                      {"batch_invariant", k->batch_invariant},
+                      {"peer", k->role == KernelRole::peer}});
+    ops.push_back({{"op", op->name},
+                   {"summary", op->summary},
+                   {"contract", op->file},
+                   {"obligations", op->obligations.size()},
+                   {"kernels", list}});
   }
   if (as_json) {
     fmt::print("{}\n", nlohmann::json{{"schema", "assay-list/1"}, {"operations", ops}}.dump(2));
@@ -44,25 +52,37 @@ nlohmann::json describe(const OpDescriptor& op) {
   for (const DimInfo& d : op.dims)
     j["dims"].push_back({{"name", d.name}, {"min", d.min}, {"max", d.max}, {"says", d.says}});
   for (const ParamInfo& p : op.params) {
-    nlohmann::json& row = j["params"].emplace_back(nlohmann::json{{"name", p.name}, {"typical", p.typical}, {"says", p.says}});
+    nlohmann::json& row =
+        j["params"].emplace_back(nlohmann::json{{"name", p.name}, {"typical", p.typical}, {"says", p.says}});
     if (!p.choices.empty()) row["choices"] = std::vector<double>(p.choices.begin(), p.choices.end());
     else row["min"] = p.min, row["max"] = p.max;
   }
   for (const plugin::DeclarationKey& key : plugin::declaration_keys())
     j["declare"].push_back({{"key", key.name}, {"values", key.values}, {"says", key.says}, {"usual", key.usual}});
   for (const TensorInfo& t : op.tensors)
-    j["tensors"].push_back({{"name", t.name}, {"role", t.role == Role::in ? "in" : t.role == Role::out ? "out" : "inout"},
-                            {"dtype", name(t.dtype)}, {"shape", t.shape_text}, {"says", t.says}});
+    j["tensors"].push_back({{"name", t.name},
+                            {"role", t.role == Role::in    ? "in"
+                                     : t.role == Role::out ? "out"
+                                                           : "inout"},
+                            {"dtype", name(t.dtype)},
+                            {"shape", t.shape_text},
+                            {"says", t.says}});
   for (const ClauseInfo& c : op.clauses)
-    j["clauses"].push_back({{"id", c.id}, {"kind", c.kind == ClauseKind::requires_clause ? "requires"
-                                                   : c.kind == ClauseKind::ensures_clause ? "ensures" : "certificate"},
-                            {"says", c.says}, {"line", c.line}});
-  for (const PinInfo& p : op.pins) j["pins"].push_back({{"name", p.name}, {"says", p.says}, {"tested_by", p.tested_by}});
+    j["clauses"].push_back({{"id", c.id},
+                            {"kind", c.kind == ClauseKind::requires_clause  ? "requires"
+                                     : c.kind == ClauseKind::ensures_clause ? "ensures"
+                                                                            : "certificate"},
+                            {"says", c.says},
+                            {"line", c.line}});
+  for (const PinInfo& p : op.pins)
+    j["pins"].push_back({{"name", p.name}, {"says", p.says}, {"tested_by", p.tested_by}});
   for (const ObligationInfo& o : op.obligations)
     j["obligations"].push_back({{"id", o.id}, {"claim", o.claim}, {"by", o.by}, {"if_fails", o.if_fails}});
   for (const GradientInfo& g : op.gradients)
-    j["gradients"].push_back({{"id", g.id}, {"input", op.tensors[static_cast<std::size_t>(g.input)].name},
-                              {"equation", g.equation}, {"by", g.by}});
+    j["gradients"].push_back({{"id", g.id},
+                              {"input", op.tensors[static_cast<std::size_t>(g.input)].name},
+                              {"equation", g.equation},
+                              {"by", g.by}});
   return j;
 }
 
@@ -77,16 +97,20 @@ int explain(const std::string& which, bool as_json) {
   for (const auto& e : j["equations"]) fmt::print("  {}\n", e.get<std::string>());
   fmt::print("\nTensors\n");
   for (const auto& t : j["tensors"])
-    fmt::print("  {:<4} {} {} {}  {}\n", text(t, "role"), text(t, "name"), text(t, "shape"), text(t, "dtype"), text(t, "says"));
+    fmt::print("  {:<4} {} {} {}  {}\n", text(t, "role"), text(t, "name"), text(t, "shape"), text(t, "dtype"),
+               text(t, "says"));
   fmt::print("\nDims\n");
   for (const auto& d : j["dims"])
     fmt::print("  {} from {} to {}: {}\n", text(d, "name"), d["min"].dump(), d["max"].dump(), text(d, "says"));
   if (j.contains("params")) fmt::print("\nParams\n");
   for (const auto& p : j.value("params", nlohmann::json::array()))
     fmt::print("  {} {}: {}\n", text(p, "name"),
-               p.contains("choices") ? "one of " + p["choices"].dump() : fmt::format("from {} to {}", p["min"].dump(), p["max"].dump()), text(p, "says"));
+               p.contains("choices") ? "one of " + p["choices"].dump()
+                                     : fmt::format("from {} to {}", p["min"].dump(), p["max"].dump()),
+               text(p, "says"));
   fmt::print("\nThe contract\n");
-  for (const auto& c : j["clauses"]) fmt::print("  {:<12} {:<11} {}\n", text(c, "id"), text(c, "kind"), text(c, "says"));
+  for (const auto& c : j["clauses"])
+    fmt::print("  {:<12} {:<11} {}\n", text(c, "id"), text(c, "kind"), text(c, "says"));
   fmt::print("\nFalsified by\n");
   for (const auto& o : j["obligations"])
     fmt::print("  {:<18} {} (if it fails, suspect: {})\n", text(o, "id"), text(o, "claim"), text(o, "if_fails"));
@@ -99,12 +123,14 @@ int explain(const std::string& which, bool as_json) {
   fmt::print("\nKernels\n");
   for (const Kernel* k : kernels_of(text(j, "op")))
     fmt::print("  {:<34} {}\n  {:<34} {}{}{}\n", k->id, k->summary, "", to_string(k->arithmetic),
-               k->deterministic ? "" : ", other bits from run to run", k->batch_invariant ? "" : ", other bits in other batches");
+               k->deterministic ? "" : ", other bits from run to run",
+               k->batch_invariant ? "" : ", other bits in other batches");
   fmt::print("\nWhat a kernel of yours may declare (--declare key=value,...)\n");
   for (const auto& d : j["declare"]) fmt::print("  {}={}  {}\n", text(d, "key"), text(d, "values"), text(d, "says"));
   if (std::ranges::any_of(operation(which).tensors, &TensorInfo::storage))
-    fmt::print("\nWith storage=bf16 or f16\n  A result is rounded once to the nearest number that is stored. Of two that are equally near either is right (ties to even, or away from "
-               "zero); truncation is not.\n");
+    fmt::print(
+        "\nWith storage=bf16 or f16\n  A result is rounded once to the nearest number that is stored. Of two that are equally near either is right (ties to even, or away from "
+        "zero); truncation is not.\n");
   fmt::print("\nSources\n");
   for (const auto& s : j["sources"]) fmt::print("  {}\n", s.get<std::string>());
   return kNothingFalsified;

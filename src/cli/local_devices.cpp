@@ -22,9 +22,11 @@ nlohmann::json absent(Backend backend) {
 nlohmann::json examine(Backend backend) {
   try {
     const bool host = device(backend).on_processor();
-    return {
-        {"backend", name(backend)}, {"here", true}, {"on_processor", host}, {"driver", host ? "" : nvidia_driver()},
-        {"description", device(backend).description()}};
+    return {{"backend", name(backend)},
+            {"here", true},
+            {"on_processor", host},
+            {"driver", host ? "" : nvidia_driver()},
+            {"description", device(backend).description()}};
   } catch (const Unavailable&) {
     return absent(backend);
   } catch (const DeviceError&) {

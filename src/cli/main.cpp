@@ -25,24 +25,27 @@ int print_error(const std::string& what, int code) {
 int finish(int code) {
   errno = 0;
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
-  return print_error(std::string("standard output: could not be written: ") + std::strerror(errno != 0 ? errno : EIO) + "; make room, or name another file",
-                  assay::cli::kWrongUse);
+  return print_error(std::string("standard output: could not be written: ") + std::strerror(errno != 0 ? errno : EIO) +
+                         "; make room, or name another file",
+                     assay::cli::kWrongUse);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   using namespace assay::cli;
-  assay::falsify::forbid_tracing();   // before any kernel could trace this process
-  std::signal(SIGXFSZ, SIG_IGN);       // write() then reports a file size limit like a full disk
-  Parser parser("assay proves tensor kernels wrong, or shows how hard it tried.\n"
-                "Exit codes: 0 nothing falsified; 1 falsified, mistrusted, a clause never evaluated, a mutant that survived, or evidence "
-                "that is missing, stale or edited; 2 wrong use or invalid contract; 3 what was asked for is unavailable here or refuses its cases; "
-                "4 thin: tried too little to say that it passed; 128 + N ended by signal N (130 by Ctrl-C).",
-                std::string("assay ") + ASSAY_VERSION);
-  const Command commands[] = {add_doctor(parser), add_list(parser), add_explain(parser), add_falsify(parser), add_replay(parser),
-                              add_mutants(parser), add_gradcheck(parser), add_import(parser), add_audit(parser), add_gate(parser),
-                              add_attest(parser), add_false_alarms(parser), add_merge(parser)};
+  assay::falsify::forbid_tracing();  // before any kernel could trace this process
+  std::signal(SIGXFSZ, SIG_IGN);     // write() then reports a file size limit like a full disk
+  Parser parser(
+      "assay proves tensor kernels wrong, or shows how hard it tried.\n"
+      "Exit codes: 0 nothing falsified; 1 falsified, mistrusted, a clause never evaluated, a mutant that survived, or evidence "
+      "that is missing, stale or edited; 2 wrong use or invalid contract; 3 what was asked for is unavailable here or refuses its cases; "
+      "4 thin: tried too little to say that it passed; 128 + N ended by signal N (130 by Ctrl-C).",
+      std::string("assay ") + ASSAY_VERSION);
+  const Command commands[] = {add_doctor(parser), add_list(parser),    add_explain(parser),   add_falsify(parser),
+                              add_replay(parser), add_mutants(parser), add_gradcheck(parser), add_import(parser),
+                              add_audit(parser),  add_gate(parser),    add_attest(parser),    add_false_alarms(parser),
+                              add_merge(parser)};
   try {
     if (!parser.parse(argc, argv)) return finish(kNothingFalsified);
   } catch (const WrongCommandLine& e) {
@@ -57,9 +60,12 @@ int main(int argc, char** argv) {
   } catch (const assay::Unavailable& e) {
     return print_error(e.what(), kUnavailable);
   } catch (const std::bad_alloc&) {
-    return print_error("memory: there is not enough for this; run fewer jobs at once (--jobs), or smaller cases", kUnavailable);
+    return print_error("memory: there is not enough for this; run fewer jobs at once (--jobs), or smaller cases",
+                       kUnavailable);
   } catch (const std::system_error& e) {  // from files and standard output
-    return print_error((std::ferror(stdout) != 0 ? "standard output: " : "") + std::string(e.what()) + "; make room, or name a place that can be read and written", kWrongUse);
+    return print_error((std::ferror(stdout) != 0 ? "standard output: " : "") + std::string(e.what()) +
+                           "; make room, or name a place that can be read and written",
+                       kWrongUse);
   }
   return kWrongUse;
 }

@@ -32,9 +32,11 @@ int run(const Options& o) {
 Command add_merge(Parser& parser) {
   using namespace merge_command;
   auto o = std::make_shared<Options>();
-  auto command = parser.command("merge", "Put the reports of all shards together; the verdict is that of the whole run", *o);
+  auto command =
+      parser.command("merge", "Put the reports of all shards together; the verdict is that of the whole run", *o);
   command.option("REPORT", o->reports, "report.json of each shard of one `assay falsify --shard I/N`").required();
-  command.option("--report", o->report, "Write report.html, report.json, junit.xml, assay.sarif and replay files to this folder");
+  command.option("--report", o->report,
+                 "Write report.html, report.json, junit.xml, assay.sarif and replay files to this folder");
   return {command, [o] { return run(*o); }};
 }
 

@@ -38,7 +38,9 @@ struct Options : Output {
 
 /// Returns the result for one mutant. With `matrix`, every obligation was tried on it.
 nlohmann::json judge(const nlohmann::json& kernel, bool matrix) {
-  nlohmann::json j{{"mutant", kernel["kernel"]}, {"op", kernel["op"]}, {"fault", kernel.value("fault", "")},
+  nlohmann::json j{{"mutant", kernel["kernel"]},
+                   {"op", kernel["op"]},
+                   {"fault", kernel.value("fault", "")},
                    {"status", name(kernel["status"] == "falsified"     ? falsify::MutantStatus::killed
                                    : kernel["status"] == "unavailable" ? falsify::MutantStatus::unavailable
                                                                        : falsify::MutantStatus::survived)},
@@ -56,20 +58,23 @@ nlohmann::json judge(const nlohmann::json& kernel, bool matrix) {
 
 std::string totals(const nlohmann::json& summary) {
   return fmt::format("{} mutants: {} killed, {} survived, {} unavailable; cases to kill: median {}, 95th percentile {}",
-                     summary["mutants"].size(), summary["killed"].dump(), summary["survived"].dump(), summary["unavailable"].dump(),
-                     summary["median_cases"].dump(), summary["p95_cases"].dump());
+                     summary["mutants"].size(), summary["killed"].dump(), summary["survived"].dump(),
+                     summary["unavailable"].dump(), summary["median_cases"].dump(), summary["p95_cases"].dump());
 }
 
 void print(const nlohmann::json& summary) {
   const bool classes = summary.contains("classes");
   std::size_t width = 6;
   for (const auto& m : summary["mutants"]) width = std::max(width, m["mutant"].get<std::string>().size());
-  fmt::print("{:<{}}  {:<16}  {:>5}  {}fault\n", "mutant", width, "killed by", "cases", classes ? fmt::format("{:<14}  ", "class") : "");
+  fmt::print("{:<{}}  {:<16}  {:>5}  {}fault\n", "mutant", width, "killed by", "cases",
+             classes ? fmt::format("{:<14}  ", "class") : "");
   for (const auto& m : summary["mutants"]) {
     using enum falsify::MutantStatus;
     const falsify::MutantStatus status = falsify::status_of(m);
     fmt::print("{:<{}}  {:<16}  {:>5}  {}{}{}\n", m["mutant"].get<std::string>(), width,
-               status == killed ? m["by"].get<std::string>() : status == survived ? "SURVIVED" : std::string(name(status)),
+               status == killed     ? m["by"].get<std::string>()
+               : status == survived ? "SURVIVED"
+                                    : std::string(name(status)),
                status == killed ? m["cases"].dump() : "",
                classes ? fmt::format("{:<14}  ", m["class"].get<std::string>()) : "", m["fault"].get<std::string>(),
                m.contains("why") ? " (" + m["why"].get<std::string>() + ")" : "");
@@ -80,15 +85,25 @@ void print(const nlohmann::json& summary) {
   if (classes) {
     fmt::print("\n{:<14}  {:>6}  {:>6}  {:>12}\n", "class", "faults", "killed", "median cases");
     for (const auto& [name, n] : summary["classes"].items())
-      fmt::print("{:<14}  {:>6}  {:>6}  {:>12}\n", name, n["mutants"].dump(), n["killed"].dump(), n["median_cases"].dump());
+      fmt::print("{:<14}  {:>6}  {:>6}  {:>12}\n", name, n["mutants"].dump(), n["killed"].dump(),
+                 n["median_cases"].dump());
   }
   fmt::print("\n{}\n", totals(summary));
 }
 
 /// Maps the options to those of automatic mutants: shorter campaigns, since most mutants die in the first cases.
 AutomaticOptions automatic(const Options& o, bool cases_given) {
-  AutomaticOptions a{.ops = o.ops, .backend = o.backend, .kernel = o.kernel, .mutant = o.mutant, .report = o.report, .screened = o.screened, .accepted = o.accepted,
-                     .sample = static_cast<std::size_t>(o.sample), .study = {}, .jobs = jobs_for(o.jobs), .json = o.json,
+  AutomaticOptions a{.ops = o.ops,
+                     .backend = o.backend,
+                     .kernel = o.kernel,
+                     .mutant = o.mutant,
+                     .report = o.report,
+                     .screened = o.screened,
+                     .accepted = o.accepted,
+                     .sample = static_cast<std::size_t>(o.sample),
+                     .study = {},
+                     .jobs = jobs_for(o.jobs),
+                     .json = o.json,
                      .quiet = o.quiet};
   if (cases_given) a.study.cases = o.cases;
   a.study.attack_cases = o.attack_cases;
@@ -100,10 +115,17 @@ AutomaticOptions automatic(const Options& o, bool cases_given) {
 
 PolicyOptions policies(const Options& o, bool limit_given) {
   if (!o.kernel.empty() || !o.mutant.empty() || !o.screened.empty() || o.matrix)
-    throw InputError("--policies", "takes no --kernel, --mutant, --matrix or --screened", "name operations and a back end");
-  PolicyOptions p{.ops = o.ops, .backend = o.backend, .automatic = o.automatic, .sample = static_cast<std::size_t>(o.sample),
-                  .report = o.report, .judge = {.cases = o.cases, .seed = parse_seed(o.seed)}, .jobs = jobs_for(o.jobs),
-                  .json = o.json, .quiet = o.quiet};
+    throw InputError("--policies", "takes no --kernel, --mutant, --matrix or --screened",
+                     "name operations and a back end");
+  PolicyOptions p{.ops = o.ops,
+                  .backend = o.backend,
+                  .automatic = o.automatic,
+                  .sample = static_cast<std::size_t>(o.sample),
+                  .report = o.report,
+                  .judge = {.cases = o.cases, .seed = parse_seed(o.seed)},
+                  .jobs = jobs_for(o.jobs),
+                  .json = o.json,
+                  .quiet = o.quiet};
   if (limit_given) p.judge.limit = parse_duration("--limit", o.limit);
   return p;
 }
@@ -132,8 +154,13 @@ int run(const Options& o) {
   line.finish();
   nlohmann::json report = falsify::make_report(std::move(results), {{"seed", o.seed}, {"cases", o.cases}}, 0);
   if (!o.report.empty()) falsify::write_report(report, o.report);
-  nlohmann::json summary{{"schema", "assay-mutants/1"}, {"shrunk", o.shrink}, {"matrix", o.matrix}, {"killed", 0}, {"survived", 0},
-                         {"unavailable", 0}, {"mutants", nlohmann::json::array()}};
+  nlohmann::json summary{{"schema", "assay-mutants/1"},
+                         {"shrunk", o.shrink},
+                         {"matrix", o.matrix},
+                         {"killed", 0},
+                         {"survived", 0},
+                         {"unavailable", 0},
+                         {"mutants", nlohmann::json::array()}};
   std::vector<double> cases;
   for (const auto& k : report["kernels"]) {
     summary["mutants"].push_back(judge(k, o.matrix));
@@ -169,36 +196,52 @@ Command add_mutants(Parser& parser) {
   auto command = parser.command("mutants", "Try the suites on wrong kernels: every one must be falsified", *o);
   command.option("OP", o->ops, "Operations (all of them by default)");
   command.option("--backend", o->backend, "Only mutants of this back end: cpu, cuda-host, vulkan, cuda");
-  command.option("--family", o->family, "Only mutants whose id begins so: adversarial are those that pass tests without computing");
-  const auto cases = command.option("--cases", o->cases, "Cases for each obligation before a mutant counts as surviving")
-      .with_default().range(1, 1'000'000);
+  command.option("--family", o->family,
+                 "Only mutants whose id begins so: adversarial are those that pass tests without computing");
+  const auto cases =
+      command.option("--cases", o->cases, "Cases for each obligation before a mutant counts as surviving")
+          .with_default()
+          .range(1, 1'000'000);
   command.option("--seed", o->seed, "Seed of the campaigns").with_default();
   const auto limit = command.option("--limit", o->limit, kLimitHelp).with_default();
-  const auto faults = command.flag("--faults", o->faults,
-                                   "Instead of mutants that every suite must kill, the realistic faults (`scored` in falsify/mutation/faults), by class: the "
-                                   "score of campaigns as `assay falsify` runs them (100 cases, 10s)");
-  command.option("--report", o->report, "Write mutants.html, mutants.json and junit.xml to this folder, and for hand-written mutants what `assay falsify` writes");
+  const auto faults = command.flag(
+      "--faults", o->faults,
+      "Instead of mutants that every suite must kill, the realistic faults (`scored` in falsify/mutation/faults), by class: the "
+      "score of campaigns as `assay falsify` runs them (100 cases, 10s)");
+  command.option(
+      "--report", o->report,
+      "Write mutants.html, mutants.json and junit.xml to this folder, and for hand-written mutants what `assay falsify` writes");
   command.option("--jobs", o->jobs, "Campaigns at once (0: one per processor)").range(0, 1024);
   const auto shrink = command.flag("--shrink", o->shrink, "Shrink each counterexample and print the smallest case");
-  const auto automatic_flag = command.flag("--automatic", o->automatic,
-                                           "Mutants of kernels' own code, one place at a time (15 cases by default)")
-                             .excludes(shrink).excludes(faults);
+  const auto automatic_flag =
+      command
+          .flag("--automatic", o->automatic, "Mutants of kernels' own code, one place at a time (15 cases by default)")
+          .excludes(shrink)
+          .excludes(faults);
   const auto with_it = [&](const Option& option) { option.needs(automatic_flag); };
   with_it(command.option("--kernel", o->kernel, "--automatic: only mutants of this kernel"));
   with_it(command.option("--mutant", o->mutant, "--automatic: only the mutant of this hash (quicker with --kernel)"));
   with_it(command.option("--sample", o->sample, "--automatic: so many mutants, drawn by the seed (0: all)")
               .range(0, 10'000'000));
-  with_it(command.option("--attack-cases", o->attack_cases,
-                         "--automatic: cases on which a survivor is compared with its kernel, bit by bit")
-              .with_default().range(1, 10'000'000));
-  command.flag("--matrix", o->matrix, "Try every obligation on each mutant: which kills what, and which kills nothing alone");
-  with_it(command.option("--screened", o->screened,
-                         "--automatic, on a GPU: the JSON report of the same mutants on lavapipe; only those that ended run"));
-  with_it(command.option("--accepted", o->accepted, "--automatic: a JSON list of survivors that need no obligation, with reasons"));
-  command.flag("--policies", o->policies,
-               "Judge the same mutants, and the right kernels, under other projects' rules, and print a table (cpu and cuda-host "
-               "unless --backend names another)")
-      .excludes(shrink).excludes(faults);
+  with_it(command
+              .option("--attack-cases", o->attack_cases,
+                      "--automatic: cases on which a survivor is compared with its kernel, bit by bit")
+              .with_default()
+              .range(1, 10'000'000));
+  command.flag("--matrix", o->matrix,
+               "Try every obligation on each mutant: which kills what, and which kills nothing alone");
+  with_it(command.option(
+      "--screened", o->screened,
+      "--automatic, on a GPU: the JSON report of the same mutants on lavapipe; only those that ended run"));
+  with_it(command.option("--accepted", o->accepted,
+                         "--automatic: a JSON list of survivors that need no obligation, with reasons"));
+  command
+      .flag(
+          "--policies", o->policies,
+          "Judge the same mutants, and the right kernels, under other projects' rules, and print a table (cpu and cuda-host "
+          "unless --backend names another)")
+      .excludes(shrink)
+      .excludes(faults);
   return {command, [o, cases, limit] {
             if (o->faults && !cases.given()) o->cases = falsify::CampaignOptions{}.cases;
             if (o->faults && !limit.given()) o->limit = "10s";

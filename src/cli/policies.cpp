@@ -19,9 +19,7 @@ namespace {
 namespace policies = falsify::policies;
 
 std::vector<const Kernel*> select(const PolicyOptions& o, KernelRole role) {
-  const auto wanted = [&](Backend b) {
-    return o.backend.empty() ? traits(b).host : name(b) == o.backend;
-  };
+  const auto wanted = [&](Backend b) { return o.backend.empty() ? traits(b).host : name(b) == o.backend; };
   std::vector<const Kernel*> chosen;
   for (const Kernel& k : kernels())
     if (k.role == role && wanted(k.backend) && (o.ops.empty() || std::ranges::find(o.ops, k.op) != o.ops.end()))
@@ -63,7 +61,8 @@ int run_policies(const PolicyOptions& o) {
   if (right.empty()) throw InputError("selection", "no kernel matches it", "`assay list` prints what there is");
   std::vector<falsify::Task> tasks;
   const auto add = [&](const Kernel& k, std::string fault, std::string fault_class) {
-    tasks.push_back({std::string(k.id), [&k, fault, fault_class, &o] { return policies::judge_all(k, fault, fault_class, o.judge); }});
+    tasks.push_back({std::string(k.id),
+                     [&k, fault, fault_class, &o] { return policies::judge_all(k, fault, fault_class, o.judge); }});
   };
   falsify::MutantList drawn;
   if (o.automatic) drawn = draw(o, backend_from(chosen.backend), right);

@@ -28,7 +28,8 @@ void append_summary(const std::string& path, const std::string& text) {
   if (std::filesystem::exists(path)) files::expect_regular(path, "leave GITHUB_STEP_SUMMARY as GitHub sets it");
   std::ofstream file(path, std::ios::app);
   file << text;
-  if (!file.flush()) throw InputError("GITHUB_STEP_SUMMARY=" + path, "the file could not be written", "leave it as GitHub sets it");
+  if (!file.flush())
+    throw InputError("GITHUB_STEP_SUMMARY=" + path, "the file could not be written", "leave it as GitHub sets it");
 }
 
 }  // namespace
@@ -39,7 +40,8 @@ Exit exit_code(const nlohmann::json& report) {
   const bool foreign = std::ranges::any_of(report["kernels"], [](const auto& k) { return k.contains("foreign"); });
   const nlohmann::json& settings = report["settings"];
   const bool named = foreign || !settings.value("backend", "").empty() || !settings.value("kernel", "").empty();
-  return named && (report["totals"]["unavailable"] != 0 || report["totals"]["refused"] != 0) ? kUnavailable : kNothingFalsified;
+  return named && (report["totals"]["unavailable"] != 0 || report["totals"]["refused"] != 0) ? kUnavailable
+                                                                                             : kNothingFalsified;
 }
 
 void announce(const nlohmann::json& report) {

@@ -53,12 +53,15 @@ double bytes_to_judge(const OpDescriptor& op, std::span<const Index> dims) {
   return bytes + (whole ? sizeof(Bounded) * (all - outputs) : 0);
 }
 
-void expect_room(const OpDescriptor& op, std::span<const Index> dims, int at_once, const std::string& where, const std::string& remedy) {
+void expect_room(const OpDescriptor& op, std::span<const Index> dims, int at_once, const std::string& where,
+                 const std::string& remedy) {
   const double needed = bytes_to_judge(op, dims) * at_once, available = available_bytes();
   if (needed <= available) return;
-  throw InputError(where, fmt::format("judging {} needs {} of memory at least, of which its tensors are {}; {} are free",
-                                      at_once == 1 ? "a case" : fmt::format("{} cases at once", at_once), figure(needed),
-                                      figure(bytes_of_tensors(op, dims) * at_once), figure(available)), remedy);
+  throw InputError(where,
+                   fmt::format("judging {} needs {} of memory at least, of which its tensors are {}; {} are free",
+                               at_once == 1 ? "a case" : fmt::format("{} cases at once", at_once), figure(needed),
+                               figure(bytes_of_tensors(op, dims) * at_once), figure(available)),
+                   remedy);
 }
 
 }  // namespace assay::cli

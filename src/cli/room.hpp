@@ -14,7 +14,8 @@ double bytes_to_judge(const OpDescriptor& op, std::span<const Index> dims);
 
 /// Throws InputError if `at_once` such cases take more memory than is free. `where` names the option that requests
 /// them; `remedy` says what to change.
-void expect_room(const OpDescriptor& op, std::span<const Index> dims, int at_once, const std::string& where, const std::string& remedy);
+void expect_room(const OpDescriptor& op, std::span<const Index> dims, int at_once, const std::string& where,
+                 const std::string& remedy);
 
 /// Return the bytes of one tensor, and of all tensors, as double: the number may overflow an Index.
 double bytes_of(const TensorInfo& tensor, std::span<const Index> dims);

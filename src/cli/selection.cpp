@@ -11,7 +11,8 @@ const OpDescriptor& operation_named(const std::string& name) {
   std::vector<std::string_view> names;
   for (const OpDescriptor* op : operations()) names.push_back(op->name);
   if (std::ranges::find(names, name) == names.end())
-    throw InputError("operation '" + name + "'", "there is no contract of this name", contract::suggestion(name, names));
+    throw InputError("operation '" + name + "'", "there is no contract of this name",
+                     contract::suggestion(name, names));
   return operation(name);
 }
 

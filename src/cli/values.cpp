@@ -22,7 +22,8 @@ std::chrono::milliseconds parse_duration(const std::string& option, const std::s
   const std::string unit = digits == std::string::npos ? "" : text.substr(digits);
   const std::int64_t scale = unit == "ms" ? 1 : unit == "s" ? 1000 : unit == "m" ? 60'000 : unit == "h" ? 3'600'000 : 0;
   std::int64_t number = 0;
-  if (scale == 0 || !parse_whole(std::string_view(text).substr(0, digits), number) || number <= 0 || number > 10'000'000)
+  if (scale == 0 || !parse_whole(std::string_view(text).substr(0, digits), number) || number <= 0 ||
+      number > 10'000'000)
     throw InputError(option + " " + text, "is not a duration", "use a whole number with a unit: 500ms, 90s, 10m, 2h");
   return std::chrono::milliseconds(number * scale);
 }
@@ -38,7 +39,8 @@ Shard parse_shard(const std::string& text) {
   const std::size_t slash = text.find('/');
   Shard shard;
   if (slash == std::string::npos || !parse_whole(std::string_view(text).substr(0, slash), shard.index) ||
-      !parse_whole(std::string_view(text).substr(slash + 1), shard.count) || shard.index < 1 || shard.index > shard.count)
+      !parse_whole(std::string_view(text).substr(slash + 1), shard.count) || shard.index < 1 ||
+      shard.index > shard.count)
     throw InputError("--shard " + text, "is not a shard", "use I/N with I from 1 to N, such as 2/4");
   --shard.index;
   return shard;

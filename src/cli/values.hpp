@@ -9,7 +9,8 @@
 namespace assay::cli {
 
 /// Help of the option --limit.
-inline constexpr const char* kLimitHelp = "A call that takes longer is a hang; six times as long on cuda-host, which takes threads in turn";
+inline constexpr const char* kLimitHelp =
+    "A call that takes longer is a hang; six times as long on cuda-host, which takes threads in turn";
 
 /// Parses "1500ms", "90s", "10m" or "2h". Throws InputError.
 std::chrono::milliseconds parse_duration(const std::string& option, const std::string& text);

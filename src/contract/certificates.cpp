@@ -71,15 +71,16 @@ Sides sides_of(View<const float> a, View<const float> b, View<const float> c) {
   std::barrier y_known(threads);
   const auto share = [&](Index part) {
     const auto begin = [&](View<const float> v) { return v.dim(0) * part / threads; };
-    const auto project_share = [&](SecondSum beside, View<const float> v, const Vector& x, const double* w, Vector& first,
-                                   double* second) {
+    const auto project_share = [&](SecondSum beside, View<const float> v, const Vector& x, const double* w,
+                                   Vector& first, double* second) {
       const Index from = begin(v), rows = v.dim(0) * (part + 1) / threads - from;
       project(beside, {v.data() + from * v.stride(0), {rows, v.dim(1)}, v.strides()}, x.data(), w, first.data() + from,
               second == nullptr ? nullptr : second + from);
     };
     project_share(SecondSum::nothing, c, r, nullptr, s.left, nullptr);
     project_share(SecondSum::squares, b, r, nullptr, y, norms.data());
-    for (Index p = begin(b); p < k * (part + 1) / threads; ++p) norms[static_cast<std::size_t>(p)] = std::sqrt(at(norms, p));
+    for (Index p = begin(b); p < k * (part + 1) / threads; ++p)
+      norms[static_cast<std::size_t>(p)] = std::sqrt(at(norms, p));
     y_known.arrive_and_wait();
     project_share(SecondSum::magnitudes, a, y, norms.data(), s.right, s.magnitude.data());
   };
@@ -109,8 +110,8 @@ class RowBound {
     const double tiny = r.of.flushes_subnormals ? r.input_floor : r.input_unit * r.input_floor;
     const double larger = (1 + growth) * (1 + r.unit);
     per_magnitude_ = (tiny * terms.range + terms.absolute) * n * larger;
-    absolute_ = (n * (k * r.underflow + k * r.flush) * terms.operations + tiny * (root * sides.norms + n * k * tiny)) * larger *
-                terms.range;
+    absolute_ = (n * (k * r.underflow + k * r.flush) * terms.operations + tiny * (root * sides.norms + n * k * tiny)) *
+                larger * terms.range;
   }
   double operator()(Index i, double magnitude) const {
     double bound = relative_ * magnitude + absolute_;
@@ -155,7 +156,8 @@ Places nonfinite_of(View<const float> v) {
 class NonfiniteCheck {
  public:
   NonfiniteCheck(View<const float> a, View<const float> b, View<const float> c, const ProductTerms& terms)
-      : a_(a), b_(b), c_(c), terms_(terms), rows_(nonfinite_of(a)), columns_(nonfinite_of(b.transposed())), largest_(zeros(b.dim(0))) {
+      : a_(a), b_(b), c_(c), terms_(terms), rows_(nonfinite_of(a)), columns_(nonfinite_of(b.transposed())),
+        largest_(zeros(b.dim(0))) {
     for (Index p = 0; p < b.dim(0); ++p)
       for (Index j = 0; j < b.dim(1); ++j)
         if (const double x = std::fabs(b(p, j)); finite(x))
@@ -181,8 +183,8 @@ class NonfiniteCheck {
         highest = std::max({highest, x, at(largest_, p)});
       }
     const double inputs = 1 + r.input_unit;
-    const double grown =
-        sum * inputs * inputs * (1 + r.unit) * (1 + r.growth(static_cast<double>(a_.dim(1)))) * (1 + 0x1p-20) * terms_.range;
+    const double grown = sum * inputs * inputs * (1 + r.unit) * (1 + r.growth(static_cast<double>(a_.dim(1)))) *
+                         (1 + 0x1p-20) * terms_.range;
     return !(grown <= r.largest) || highest * inputs > r.input_largest;
   }
 

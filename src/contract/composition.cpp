@@ -51,7 +51,8 @@ std::size_t gradient_output(const OpDescriptor& composed, std::string_view input
   for (const std::size_t t : outputs)
     if (composed.tensors[t].name == fmt::format("d{}", input)) return t;
   if (outputs.size() != 1)
-    throw InputError(std::string(composed.file), fmt::format("none of several outputs is called d{}", input), "name the gradient after the input");
+    throw InputError(std::string(composed.file), fmt::format("none of several outputs is called d{}", input),
+                     "name the gradient after the input");
   return outputs[0];
 }
 
@@ -60,8 +61,10 @@ DimBinding::DimBinding(const OpDescriptor& op, std::string where)
 
 void DimBinding::bind(std::size_t dim, Index extent, const std::string& by) {
   if (extents_[dim] && *extents_[dim] != extent)
-    throw InputError(where_, fmt::format("{} is {} by {}, and {} by {}", op_.dims[dim].name, *extents_[dim], bound_by_[dim], extent, by),
-                     "pass tensors whose shapes agree");
+    throw InputError(
+        where_,
+        fmt::format("{} is {} by {}, and {} by {}", op_.dims[dim].name, *extents_[dim], bound_by_[dim], extent, by),
+        "pass tensors whose shapes agree");
   extents_[dim] = extent;
   bound_by_[dim] = by;
 }
@@ -70,35 +73,45 @@ void DimBinding::shape(int t, const Shape& shape) {
   const TensorInfo& tensor = op_.tensors[static_cast<std::size_t>(t)];
   const std::vector<std::string_view> extents = extents_of(tensor);
   if (static_cast<int>(extents.size()) != shape.rank())
-    throw InputError(where_, fmt::format("{} has shape {}, and the contract wants {}", tensor.name, to_string(shape), tensor.shape_text),
-                     "reshape it");
+    throw InputError(
+        where_,
+        fmt::format("{} has shape {}, and the contract wants {}", tensor.name, to_string(shape), tensor.shape_text),
+        "reshape it");
   for (std::size_t axis = 0; axis < extents.size(); ++axis)
-    if (const auto dim = dim_named(op_, extents[axis])) bind(*dim, shape[static_cast<int>(axis)], fmt::format("{} {}", tensor.name, to_string(shape)));
+    if (const auto dim = dim_named(op_, extents[axis]))
+      bind(*dim, shape[static_cast<int>(axis)], fmt::format("{} {}", tensor.name, to_string(shape)));
   given_.emplace_back(t, shape);
 }
 
 void DimBinding::dim(std::string_view name, Index extent) {
   const auto dim = dim_named(op_, name);
-  if (!dim) throw InputError(where_, fmt::format("{} has no dim {}", op_.name, name), fmt::format("see assay explain {}", op_.name));
+  if (!dim)
+    throw InputError(where_, fmt::format("{} has no dim {}", op_.name, name),
+                     fmt::format("see assay explain {}", op_.name));
   bind(*dim, extent, "the caller");
 }
 
 std::vector<Index> DimBinding::dims() const {
   std::vector<Index> dims;
   for (std::size_t d = 0; d < extents_.size(); ++d) {
-    if (!extents_[d]) throw InputError(where_, fmt::format("the dim {} follows from no operand's shape", op_.dims[d].name), "give it by name");
+    if (!extents_[d])
+      throw InputError(where_, fmt::format("the dim {} follows from no operand's shape", op_.dims[d].name),
+                       "give it by name");
     dims.push_back(*extents_[d]);
   }
   for (const auto& [t, shape] : given_) {
     const TensorInfo& tensor = op_.tensors[static_cast<std::size_t>(t)];
     if (const Shape wanted = tensor.shape(dims); !(wanted == shape))
-      throw InputError(where_, fmt::format("{} has shape {}, and the contract wants {} {}", tensor.name, to_string(shape), tensor.shape_text, to_string(wanted)),
+      throw InputError(where_,
+                       fmt::format("{} has shape {}, and the contract wants {} {}", tensor.name, to_string(shape),
+                                   tensor.shape_text, to_string(wanted)),
                        "pass a tensor of that shape");
   }
   return dims;
 }
 
-std::vector<BoundDim> free_dims(const OpDescriptor& composed, const OpDescriptor& op, std::span<const Index> dims, std::size_t input) {
+std::vector<BoundDim> free_dims(const OpDescriptor& composed, const OpDescriptor& op, std::span<const Index> dims,
+                                std::size_t input) {
   std::vector<bool> given(composed.dims.size());
   for (const TensorInfo& tensor : composed.tensors)
     if (tensor.role != Role::out)

@@ -22,7 +22,8 @@ class Device;
 
 enum class Role { in, out, inout };
 
-/// batch: problems that stand alone, each of which costs much; heads: several of which share a group of keys; places: anything else.
+/// batch: problems that stand alone, each of which costs much; heads: several of which share a group of keys; places:
+/// anything else.
 enum class Counts { places, batch, heads };
 
 /// A named extent. Cases keep every dim within [min, max] and make it a multiple of `multiple` and of the dim
@@ -31,11 +32,11 @@ struct DimInfo {
   std::string_view name;
   Index min = 1;
   Index max = 1;
-  std::string_view says;            ///< meaning of the dim
+  std::string_view says;  ///< meaning of the dim
   Index multiple = 1;
-  int multiple_of = -1;             ///< index of an earlier dim
-  std::span<const Index> typical{}; ///< extents of real models, drawn in addition to small ones
-  bool independent = false;         ///< no output sums over it: results at different positions are independent
+  int multiple_of = -1;              ///< index of an earlier dim
+  std::span<const Index> typical{};  ///< extents of real models, drawn in addition to small ones
+  bool independent = false;          ///< no output sums over it: results at different positions are independent
   Counts counts = Counts::places;
 };
 
@@ -63,15 +64,15 @@ struct TensorInfo {
   std::string_view name;
   Role role = Role::in;
   DType dtype = DType::f32;
-  std::string_view shape_text;               ///< "[m, k]"
+  std::string_view shape_text;  ///< "[m, k]"
   Shape (*shape)(std::span<const Index> dims) = nullptr;
-  bool unit_inner_stride = true;             ///< false: any non-overlapping strides are allowed
+  bool unit_inner_stride = true;  ///< false: any non-overlapping strides are allowed
   std::string_view says;
-  bool storage = false;                      ///< stored as f32, f16 or bf16, as the kernel declares
+  bool storage = false;                                   ///< stored as f32, f16 or bf16, as the kernel declares
   Index (*least)(std::span<const Index> dims) = nullptr;  ///< smallest value of an integer tensor
   Index (*most)(std::span<const Index> dims) = nullptr;   ///< largest value
-  bool saved = false;                        ///< an output kept for the backward pass; no gradient flows into it
-  std::string_view no_gradient{};            ///< why an input of real numbers has none
+  bool saved = false;              ///< an output kept for the backward pass; no gradient flows into it
+  std::string_view no_gradient{};  ///< why an input of real numbers has none
 };
 
 /// Returns whether the contract admits the number in this tensor of integers.
@@ -83,10 +84,10 @@ inline bool admits_integer(const TensorInfo& tensor, std::span<const Index> dims
 /// The smallest call that violates a clause: a valid call, changed in one way.
 struct Violation {
   enum class Kind { shape, strides, alias, dim, null, param, value } kind = Kind::shape;
-  int tensor = -1;                           ///< the tensor, dim or param changed (index in contract order)
-  int other = -1;                            ///< alias: the tensor whose memory it takes
+  int tensor = -1;  ///< the tensor, dim or param changed (index in contract order)
+  int other = -1;   ///< alias: the tensor whose memory it takes
   Shape (*value)(std::span<const Index> dims) = nullptr;  ///< new shape or strides; for dim and value: one number
-  double number = 0;                         ///< param: the new value
+  double number = 0;                                      ///< param: the new value
 };
 
 enum class ClauseKind { requires_clause, ensures_clause, certificate };
@@ -94,13 +95,14 @@ enum class ClauseKind { requires_clause, ensures_clause, certificate };
 struct ClauseInfo {
   std::string_view id;
   ClauseKind kind = ClauseKind::requires_clause;
-  std::string_view says;                     ///< wording in violations
-  std::string_view expr;                     ///< expression that is evaluated
-  int line = 0;                              ///< line in the YAML
-  std::span<const int> reads{};              ///< tensors whose elements the condition reads
+  std::string_view says;         ///< wording in violations
+  std::string_view expr;         ///< expression that is evaluated
+  int line = 0;                  ///< line in the YAML
+  std::span<const int> reads{};  ///< tensors whose elements the condition reads
 };
 
-/// One falsifiable claim. `by` names an engine check (differential, exact, ...) or a function of falsify/properties/<op>.cpp.
+/// One falsifiable claim. `by` names an engine check (differential, exact, ...) or a function of
+/// falsify/properties/<op>.cpp.
 struct ObligationInfo {
   std::string_view id;
   std::string_view claim;
@@ -117,10 +119,10 @@ struct PinInfo {
 };
 
 struct GradientInfo {
-  int input = -1;                            ///< index of the differentiable input
+  int input = -1;  ///< index of the differentiable input
   std::string_view id;
   std::string_view equation;
-  std::string_view by;                       ///< the call that computes it, such as "matmul_nt(dc, b)"
+  std::string_view by;  ///< the call that computes it, such as "matmul_nt(dc, b)"
 };
 
 enum class Nonfinite { propagate, reject, bitwise };
@@ -128,7 +130,7 @@ enum class Nonfinite { propagate, reject, bitwise };
 struct OpDescriptor {
   std::string_view name;
   std::string_view summary;
-  std::string_view file;                     ///< "contracts/matmul.yaml"
+  std::string_view file;  ///< "contracts/matmul.yaml"
   std::span<const std::string_view> sources;
   std::span<const std::string_view> equations;
   std::span<const DimInfo> dims;
@@ -154,8 +156,8 @@ struct OpDescriptor {
   const contract::EnforcedContract* enforced = nullptr;
   /// Runs the kernel under the contract at the current level (contract/enforce.hpp).
   void (*checked)(const Call& call, const Kernel& kernel, Device& device) = nullptr;
-  /// Evaluate the clauses of a call in host memory, whatever the level: requires; ensures and certificates, under the arithmetic that the
-  /// kernel declares. Throw ContractViolation for the first that is false.
+  /// Evaluate the clauses of a call in host memory, whatever the level: requires; ensures and certificates, under the
+  /// arithmetic that the kernel declares. Throw ContractViolation for the first that is false.
   void (*check_requires)(const Call& host) = nullptr;
   void (*check_ensures)(const Call& host, const Kernel& kernel) = nullptr;
   /// Evaluation counts of the clauses in this process, in the order of `clauses`.
@@ -172,7 +174,9 @@ bool depends_on(const OpDescriptor& op, std::size_t dim, F function) {
 }
 
 /// Returns whether the tensor's shape depends on the dim.
-inline bool shape_depends_on(const OpDescriptor& op, const TensorInfo& tensor, std::size_t dim) { return depends_on(op, dim, tensor.shape); }
+inline bool shape_depends_on(const OpDescriptor& op, const TensorInfo& tensor, std::size_t dim) {
+  return depends_on(op, dim, tensor.shape);
+}
 
 /// Returns whether the integers that the contract admits in this tensor depend on the dim.
 inline bool range_depends_on(const OpDescriptor& op, const TensorInfo& tensor, std::size_t dim) {

@@ -69,7 +69,8 @@ class Fetched {
 };
 
 /// Calls `device_of_call` only if a condition reads elements.
-void check_requires(const EnforcedContract& contract, const void* args, const Call& call, const std::function<Device&()>& device_of_call) {
+void check_requires(const EnforcedContract& contract, const void* args, const Call& call,
+                    const std::function<Device&()>& device_of_call) {
   const std::span<const ClauseInfo> clauses = contract.op->clauses;
   for (std::size_t i = 0; i < clauses.size() && clauses[i].kind == ClauseKind::requires_clause; ++i) {
     if (clauses[i].reads.empty()) {
@@ -115,8 +116,8 @@ std::vector<std::string_view> never_evaluated(const OpDescriptor& op) {
   return ids;
 }
 
-void guard(const EnforcedContract& contract, const void* args, const Call& call, const std::function<Device&()>& device_of_call,
-           const std::function<Ran()>& execute) {
+void guard(const EnforcedContract& contract, const void* args, const Call& call,
+           const std::function<Device&()>& device_of_call, const std::function<Ran()>& execute) {
   Ran ran;
   const auto run = [&] { ran = execute(); };
   if (!kCompiledIn) return run();
@@ -124,8 +125,7 @@ void guard(const EnforcedContract& contract, const void* args, const Call& call,
   // A single reference captured: Boost.Contract keeps larger closures on the heap.
   const auto requires_hold = [&check_before] { check_before(); };
   switch (level()) {
-    case Level::off:
-      return run();
+    case Level::off: return run();
     case Level::pre: {
       const boost::contract::check checked = boost::contract::function().precondition(requires_hold);
       return run();
@@ -140,7 +140,8 @@ void guard(const EnforcedContract& contract, const void* args, const Call& call,
   }
 }
 
-void enforce(const EnforcedContract& contract, const void* args, const Call& call, const Kernel& kernel, Device& device) {
+void enforce(const EnforcedContract& contract, const void* args, const Call& call, const Kernel& kernel,
+             Device& device) {
   const auto here = [&device]() -> Device& { return device; };
   const auto run = [&] {
     if (const auto why = refuses_storage(kernel, call)) throw Unavailable(std::string(kernel.id), *why);
@@ -164,7 +165,8 @@ void evaluate(const EnforcedContract& contract, std::size_t clause, const void* 
 void check_requires(const EnforcedContract& contract, const void* args) {
   expect_compiled_in();
   const std::span<const ClauseInfo> clauses = contract.op->clauses;
-  for (std::size_t i = 0; i < clauses.size() && clauses[i].kind == ClauseKind::requires_clause; ++i) evaluate(contract, i, args);
+  for (std::size_t i = 0; i < clauses.size() && clauses[i].kind == ClauseKind::requires_clause; ++i)
+    evaluate(contract, i, args);
 }
 
 void check_ensures(const EnforcedContract& contract, const void* args, const Kernel& kernel) {

@@ -48,18 +48,19 @@ struct EnforcedContract {
 
 /// Runs the kernel under the contract at the current level. Throws ContractViolation for the first false clause;
 /// exceptions of the kernel pass through.
-void enforce(const EnforcedContract& contract, const void* args, const Call& call, const Kernel& kernel, Device& device);
+void enforce(const EnforcedContract& contract, const void* args, const Call& call, const Kernel& kernel,
+             Device& device);
 
 /// The kernel that served a call, and where its tensors are.
 struct Ran {
   const Kernel* kernel = nullptr;
   Device* device = nullptr;
 };
-/// Checks the requires clauses, then calls `execute`, which runs a kernel of its choice and returns it and the device that
-/// holds the call's tensors, then checks the ensures clauses. `device_of_call` returns that device before the call; it is
-/// asked only if a condition reads elements.
-void guard(const EnforcedContract& contract, const void* args, const Call& call, const std::function<Device&()>& device_of_call,
-           const std::function<Ran()>& execute);
+/// Checks the requires clauses, then calls `execute`, which runs a kernel of its choice and returns it and the device
+/// that holds the call's tensors, then checks the ensures clauses. `device_of_call` returns that device before the
+/// call; it is asked only if a condition reads elements.
+void guard(const EnforcedContract& contract, const void* args, const Call& call,
+           const std::function<Device&()>& device_of_call, const std::function<Ran()>& execute);
 
 /// Evaluates one clause. Throws ContractViolation if it is false.
 void evaluate(const EnforcedContract& contract, std::size_t clause, const void* args);
@@ -71,7 +72,8 @@ void check_ensures(const EnforcedContract& contract, const void* args, const Ker
 /// Returns a tensor whose element type is known at run time.
 template <class T>
 Tensor erase(const View<T>& v) {
-  return {dtype_of<std::remove_const_t<T>>, const_cast<void*>(static_cast<const void*>(v.data())), v.shape(), v.strides()};
+  return {dtype_of<std::remove_const_t<T>>, const_cast<void*>(static_cast<const void*>(v.data())), v.shape(),
+          v.strides()};
 }
 inline Tensor erase(const StorageView& v) { return {v.dtype(), v.data(), v.shape(), v.strides()}; }
 

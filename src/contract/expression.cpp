@@ -152,7 +152,9 @@ bool mentions(std::string_view expression, std::string_view name) {
 bool reads_element(std::string_view expression, std::string_view tensor) {
   const Scan parsed = scan(expression);
   for (std::size_t i = 0; i + 1 < parsed.tokens.size(); ++i)
-    if (parsed.tokens[i].text == tensor && parsed.tokens[i + 1].text == "(" && (i == 0 || parsed.tokens[i - 1].text != ".")) return true;
+    if (parsed.tokens[i].text == tensor && parsed.tokens[i + 1].text == "(" &&
+        (i == 0 || parsed.tokens[i - 1].text != "."))
+      return true;
   return false;
 }
 
@@ -231,7 +233,8 @@ class Evaluation {
 
 }  // namespace
 
-std::optional<std::int64_t> evaluated(std::string_view expression, const std::function<Value(std::string_view)>& value_of) {
+std::optional<std::int64_t> evaluated(std::string_view expression,
+                                      const std::function<Value(std::string_view)>& value_of) {
   const Scan parsed = scan(expression);
   return parsed.fault ? std::nullopt : Evaluation(parsed.tokens, value_of).whole();
 }

@@ -68,7 +68,8 @@ model::Param read_param(const Text& name, const Node& node) {
     return param;
   }
   const Node& typical = fields.require("typical");
-  model::Param param{name, fields.require("min").number(), fields.require("max").number(), 0, fields.require("says").text().value};
+  model::Param param{name, fields.require("min").number(), fields.require("max").number(), 0,
+                     fields.require("says").text().value};
   param.integer = fields.find("integer") != nullptr && fields.require("integer").boolean();
   if (!typical.is_list()) param.usual = {typical.number()};
   else
@@ -177,7 +178,8 @@ model::Clause read_ensures(const model::Contract& contract, const Node& node) {
   clause.expr = certificate ? certificate->text() : fields.require("expr").text();
   clause.says = certificate ? fields.require("says").text().value : fields.text_or("says", clause.expr.value);
   for (const model::Tensor& tensor : contract.tensors)
-    if (certificate ? mentions(clause.expr.value, tensor.name.value) : reads_element(clause.expr.value, tensor.name.value))
+    if (certificate ? mentions(clause.expr.value, tensor.name.value)
+                    : reads_element(clause.expr.value, tensor.name.value))
       clause.reads.push_back(tensor.name);
   return clause;
 }
@@ -188,7 +190,8 @@ model::Obligation read_obligation(const Node& node) {
   if (!model::builtin_check(by.value))  // add_standard() fills in missing fields
     for (std::string_view key : {"id", "claim", "if_fails"}) fields.require(key);
   const Node* id = fields.find("id");
-  return {id ? id->text() : Text{}, fields.text_or("claim", ""), fields.text_or("prediction", ""), by, fields.text_or("if_fails", "")};
+  return {id ? id->text() : Text{}, fields.text_or("claim", ""), fields.text_or("prediction", ""), by,
+          fields.text_or("if_fails", "")};
 }
 
 /// Reads the entries of the map under `key`, if present, into a list.
@@ -232,9 +235,11 @@ model::Equation read_equation(const Text& name, const Node& node) { return {name
 
 model::Contract load(const std::string& path, const std::string& label) {
   const Node root = Node::load(path, label);
-  const Fields top(root, {"op", "code", "summary", "sources", "dims", "params", "tensors", "equations", "requires", "ensures",
-                          "shapes", "terms", "nonfinite", "determinism", "copies", "inputs", "pins", "gradients", "no_gradients", "falsify"});
-  for (std::string_view key : {"op", "code", "summary", "sources", "dims", "tensors", "equations", "nonfinite", "determinism"})
+  const Fields top(root, {"op",        "code",     "summary", "sources",   "dims",         "params",    "tensors",
+                          "equations", "requires", "ensures", "shapes",    "terms",        "nonfinite", "determinism",
+                          "copies",    "inputs",   "pins",    "gradients", "no_gradients", "falsify"});
+  for (std::string_view key :
+       {"op", "code", "summary", "sources", "dims", "tensors", "equations", "nonfinite", "determinism"})
     top.require(key);
 
   model::Contract contract;

@@ -31,7 +31,7 @@ struct Dim {
   Text multiple{};  ///< a number or an earlier dim; may be empty
   std::vector<Index> typical{};
   bool independent = false;
-  Text counts{};    ///< batch or heads; empty: neither
+  Text counts{};  ///< batch or heads; empty: neither
 };
 
 /// Joint extents of several dims: each is a number, a list of numbers, or an expression over dims above it.
@@ -67,9 +67,9 @@ struct Tensor {
   std::vector<Text> shape;  ///< one expression over the dims per axis
   bool strided = false;     ///< any non-overlapping strides; otherwise the innermost stride is 1
   std::string says;
-  bool storage = false;     ///< f32, f16 or bf16, as the kernel declares
-  Text least{}, most{};     ///< range of integers: expressions over the dims
-  bool saved = false;       ///< an output kept for the backward pass
+  bool storage = false;  ///< f32, f16 or bf16, as the kernel declares
+  Text least{}, most{};  ///< range of integers: expressions over the dims
+  bool saved = false;    ///< an output kept for the backward pass
   std::string no_gradient{};
 };
 
@@ -129,7 +129,7 @@ struct Contract {
   std::vector<Tensor> tensors;
   std::vector<Equation> equations;
   std::vector<ShapeRegion> shapes;
-  Text terms;  ///< number of terms of the reference, over the dims; empty: the number of elements
+  Text terms;                   ///< number of terms of the reference, over the dims; empty: the number of elements
   std::vector<Clause> clauses;  ///< requires, then ensures
   Text nonfinite;
   Text determinism;

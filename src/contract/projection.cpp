@@ -212,12 +212,9 @@ void project_as(View<const float> m, Job job) {
 void project(SecondSum beside, View<const float> m, const double* x, const double* w, double* first, double* second) {
   const Job job{m.data(), m.dim(0), m.dim(1), 1, x, w, first, second};
   switch (beside) {
-    case SecondSum::nothing:
-      return project_as<SecondSum::nothing>(m, job);
-    case SecondSum::magnitudes:
-      return project_as<SecondSum::magnitudes>(m, job);
-    case SecondSum::squares:
-      return project_as<SecondSum::squares>(m, job);
+    case SecondSum::nothing: return project_as<SecondSum::nothing>(m, job);
+    case SecondSum::magnitudes: return project_as<SecondSum::magnitudes>(m, job);
+    case SecondSum::squares: return project_as<SecondSum::squares>(m, job);
   }
 }
 

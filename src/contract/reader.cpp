@@ -80,7 +80,8 @@ Node Node::parse(const std::string& text, const std::string& label, const std::s
     if (documents.size() > 1)
       fail_at(label, place(documents[1].Mark()), fmt::format("this begins another of {} documents", documents.size()),
               "keep one in each file");
-    return Node(documents.empty() ? YAML::Node() : documents[0], std::make_shared<const std::string>(label), name, {1, 1});
+    return Node(documents.empty() ? YAML::Node() : documents[0], std::make_shared<const std::string>(label), name,
+                {1, 1});
   } catch (const YAML::Exception& e) {
     const model::FilePosition at = e.mark.is_null() ? model::FilePosition{1, 1} : place(e.mark);
     fail_at(label, at, "this is not YAML: " + e.msg, "check quotes, brackets and indentation");
@@ -91,7 +92,8 @@ void Node::fail(const std::string& problem, const std::string& remedy) const { f
 
 void Node::expect_finished() const {
   if (scalar() == "TODO")
-    fail(fmt::format("'{}' is still TODO", name_), "fill in every TODO as contracts/SCHEMA.md says: a skeleton is no contract");
+    fail(fmt::format("'{}' is still TODO", name_),
+         "fill in every TODO as contracts/SCHEMA.md says: a skeleton is no contract");
 }
 
 const std::string& Node::scalar() const {

@@ -35,7 +35,8 @@ class Expansion {
           longer.back()[index(extent.dim.value)] = evaluate(value, shape);
         }
       found = std::move(longer);
-      if (found.size() > kMaxShapes) fail(extent.dim, fmt::format("this is more than {} shapes", kMaxShapes), "shorten a list");
+      if (found.size() > kMaxShapes)
+        fail(extent.dim, fmt::format("this is more than {} shapes", kMaxShapes), "shorten a list");
     }
     for (const Extents& shape : found) within_limits(shape);
     return found;
@@ -78,13 +79,17 @@ class Expansion {
     const model::Dim& dim = contract_.dims[d];
     const int of = model::dim_index(contract_, dim.multiple.value);
     if (of >= 0 && names(d) && !names(static_cast<std::size_t>(of)))
-      fail(tuple_.at, fmt::format("the shape gives '{}' without '{}', which it is a multiple of", dim.name.value, dim.multiple.value),
+      fail(tuple_.at,
+           fmt::format("the shape gives '{}' without '{}', which it is a multiple of", dim.name.value,
+                       dim.multiple.value),
            fmt::format("give {} too", dim.multiple.value));
   }
 
   Index evaluate(const Text& value, const Extents& shape) const {
-    const auto extent = evaluated(value.value, [&](std::string_view name) { return std::optional(shape[index(name)]); });
-    if (!extent) fail(value, fmt::format("'{}' has no value", value.value), "use whole numbers, dims, + - * / % and brackets");
+    const auto extent =
+        evaluated(value.value, [&](std::string_view name) { return std::optional(shape[index(name)]); });
+    if (!extent)
+      fail(value, fmt::format("'{}' has no value", value.value), "use whole numbers, dims, + - * / % and brackets");
     return *extent;
   }
 
@@ -119,14 +124,16 @@ std::vector<Index> region_extents(const model::Contract& contract, const model::
 
 void check_shapes(const model::Contract& contract) {
   if (contract.shapes.size() > kMaxRegions)
-    fail_at(contract.file, contract.shapes[kMaxRegions].name.at, fmt::format("there are more than {} regions", kMaxRegions),
+    fail_at(contract.file, contract.shapes[kMaxRegions].name.at,
+            fmt::format("there are more than {} regions", kMaxRegions),
             "put shapes that show the same faults into one");
   for (const model::ShapeRegion& region : contract.shapes) {
     if (!usable_name(region.name.value))
       fail_at(contract.file, region.name.at, fmt::format("'{}' cannot name a region", region.name.value),
               "use lower-case letters, digits and single underscores, no C++ keyword");
     if (region_extents(contract, region).size() / contract.dims.size() > kMaxShapes)
-      fail_at(contract.file, region.name.at, fmt::format("the region has more than {} shapes", kMaxShapes), "shorten a list");
+      fail_at(contract.file, region.name.at, fmt::format("the region has more than {} shapes", kMaxShapes),
+              "shorten a list");
   }
 }
 

@@ -27,7 +27,9 @@ std::string listed(const std::vector<std::string>& names, std::string_view conju
   return fmt::format("{} {} {}", fmt::join(names.begin(), names.end() - 1, ", "), conjunction, names.back());
 }
 
-int number_of(const std::string& id) { return id.size() < 3 || !is_number(id.substr(id.size() - 3)) ? 0 : std::stoi(id.substr(id.size() - 3)); }
+int number_of(const std::string& id) {
+  return id.size() < 3 || !is_number(id.substr(id.size() - 3)) ? 0 : std::stoi(id.substr(id.size() - 3));
+}
 
 /// Yields unused numbers in ascending order.
 class FreeNumbers {
@@ -133,7 +135,8 @@ class Preconditions {
       const std::string& name = dim.name.value;
       if (is_stated(name + "_min <= " + name) && is_stated(name + " <= " + name + "_max")) continue;
       parts.push_back({fmt::format("{0}_min <= {0} && {0} <= {0}_max", name),
-                       {broken(Change::dim, name, {name + "_min - 1"}), broken(Change::dim, name, {name + "_max + 1"})}, {}});
+                       {broken(Change::dim, name, {name + "_min - 1"}), broken(Change::dim, name, {name + "_max + 1"})},
+                       {}});
     }
     in_groups(parts, [&](std::vector<Part> group) { clause(std::move(group)); });
   }
@@ -143,7 +146,8 @@ class Preconditions {
       const std::string& name = dim.name.value;
       const std::string& of = dim.multiple.value;
       if (!of.empty())
-        clause({{fmt::format("{} % {} == 0", name, of), {broken(Change::dim, name, {one_more(of)})}, {}}}, of == "2" ? name + " is even" : fmt::format("{} is a multiple of {}", name, of));
+        clause({{fmt::format("{} % {} == 0", name, of), {broken(Change::dim, name, {one_more(of)})}, {}}},
+               of == "2" ? name + " is even" : fmt::format("{} is a multiple of {}", name, of));
     }
   }
 
@@ -153,7 +157,9 @@ class Preconditions {
       std::vector<std::string> axes = values(tensor.shape), other = axes;
       other.back() = one_more(other.back());
       const std::string shape = fmt::format("{}", fmt::join(axes, ", "));
-      parts.push_back({fmt::format("{}.shape() == Shape{{{}}}", tensor.name.value, shape), {broken(Change::shape, tensor.name.value, other)}, "[" + shape + "]"});
+      parts.push_back({fmt::format("{}.shape() == Shape{{{}}}", tensor.name.value, shape),
+                       {broken(Change::shape, tensor.name.value, other)},
+                       "[" + shape + "]"});
     }
     std::erase_if(parts, [&](const Part& part) { return is_stated(part.condition); });
     in_groups(parts, [&](std::vector<Part> group) {
@@ -176,16 +182,23 @@ class Preconditions {
     for (const model::Tensor& tensor : contract_.tensors) {
       const std::string& name = tensor.name.value;
       const std::vector<Text>& shape = tensor.shape;
-      if (std::ranges::all_of(shape, [](const Text& axis) { return axis.value == "1"; }) || is_stated(name + ".stride(0) == 1")) continue;
+      if (std::ranges::all_of(shape, [](const Text& axis) { return axis.value == "1"; }) ||
+          is_stated(name + ".stride(0) == 1"))
+        continue;
       if (tensor.strided) strided.push_back(name);
       else most_axes = std::max(most_axes, shape.size());
-      parts.push_back({fmt::format("{}({})", tensor.strided ? "distinct" : "row_major", name), {broken(Change::strides, name, too_small(tensor))}, {}});
+      parts.push_back({fmt::format("{}({})", tensor.strided ? "distinct" : "row_major", name),
+                       {broken(Change::strides, name, too_small(tensor))},
+                       {}});
     }
     std::vector<std::string> says;
     if (most_axes == 1) says.emplace_back("elements follow each other");
     if (most_axes > 1)
-      says.push_back(fmt::format("rows are dense and do not overlap: inner stride 1, {}", most_axes == 2 ? "leading dimension at least the width" : "outer strides at least what they hold"));
-    if (!strided.empty()) says.push_back(fmt::format("no two indices of {} reach the same element", fmt::join(strided, " or of ")));
+      says.push_back(fmt::format(
+          "rows are dense and do not overlap: inner stride 1, {}",
+          most_axes == 2 ? "leading dimension at least the width" : "outer strides at least what they hold"));
+    if (!strided.empty())
+      says.push_back(fmt::format("no two indices of {} reach the same element", fmt::join(strided, " or of ")));
     clause(std::move(parts), fmt::format("{}", fmt::join(says, "; ")));
   }
 
@@ -221,13 +234,15 @@ class Preconditions {
     }
     const bool several = outputs.size() > 1;
     if (several) others.emplace_back("each other");
-    clause(std::move(parts), fmt::format("{} {} no memory with {}", listed(outputs), several ? "share" : "shares", listed(others, "or")));
+    clause(std::move(parts),
+           fmt::format("{} {} no memory with {}", listed(outputs), several ? "share" : "shares", listed(others, "or")));
   }
 
   void addresses() {
     std::vector<Part> parts;
     for (const model::Tensor& tensor : contract_.tensors)
-      parts.push_back({fmt::format("has_address({})", tensor.name.value), {broken(Change::null, tensor.name.value, {})}, {}});
+      parts.push_back(
+          {fmt::format("has_address({})", tensor.name.value), {broken(Change::null, tensor.name.value, {})}, {}});
     clause(std::move(parts), "a tensor of at least one element has memory");
   }
 
@@ -236,8 +251,13 @@ class Preconditions {
     for (const model::Tensor& tensor : contract_.tensors) {
       if (tensor.most.value.empty()) continue;
       const std::string &name = tensor.name.value, &least = tensor.least.value, above = one_more(tensor.most.value);
-      clause({{fmt::format("in_range({}, {}, {})", name, least, above), {broken(Change::value, name, {above}), broken(Change::value, name, {least + " - 1"})}, {}}},
-             fmt::format("{} are between {} and {}", name, least.starts_with(kNegative) ? "-" + least.substr(kNegative.size()) : least, tensor.most.value), {tensor.name});
+      clause(
+          {{fmt::format("in_range({}, {}, {})", name, least, above),
+            {broken(Change::value, name, {above}), broken(Change::value, name, {least + " - 1"})},
+            {}}},
+          fmt::format("{} are between {} and {}", name,
+                      least.starts_with(kNegative) ? "-" + least.substr(kNegative.size()) : least, tensor.most.value),
+          {tensor.name});
     }
   }
 
@@ -253,22 +273,46 @@ Obligation built_in(const model::Contract& contract, std::string_view by) {
     if (tensor.role != Role::in) outputs.push_back(tensor.name.value);
   const bool bitwise = contract.nonfinite.value == "bitwise";
   const Obligation known[] = {
-      {{}, fmt::format("every element of {} is written, nothing else is", listed(outputs)), {}, {"frame", {}}, "an edge or all rows but the first left unwritten, or a store out of bounds"},
-      {{}, contract.copies ? "every element has the bits of the reference" : "every element is within its worst-case bound of the oracle", {}, {"differential", {}},
+      {{},
+       fmt::format("every element of {} is written, nothing else is", listed(outputs)),
+       {},
+       {"frame", {}},
+       "an edge or all rows but the first left unwritten, or a store out of bounds"},
+      {{},
+       contract.copies ? "every element has the bits of the reference"
+                       : "every element is within its worst-case bound of the oracle",
+       {},
+       {"differential", {}},
        "an index, a leading dimension, or a term of the formula"},
-      {{}, "on inputs where every order of evaluation is exact, the bits are right", {}, {"exact", {}}, "inputs or accumulator hold fewer bits than declared, or an index is off"},
-      {{}, "every element is within the statistical bound for round-to-nearest accumulation", {}, {"statistical", {}}, "computes in less precision than declared"},
-      {{}, bitwise ? "NaN, Inf and signed zeros keep their bits" : "NaN and Inf reach exactly the elements they must", {}, {"nonfinite", {}},
+      {{},
+       "on inputs where every order of evaluation is exact, the bits are right",
+       {},
+       {"exact", {}},
+       "inputs or accumulator hold fewer bits than declared, or an index is off"},
+      {{},
+       "every element is within the statistical bound for round-to-nearest accumulation",
+       {},
+       {"statistical", {}},
+       "computes in less precision than declared"},
+      {{},
+       bitwise ? "NaN, Inf and signed zeros keep their bits" : "NaN and Inf reach exactly the elements they must",
+       {},
+       {"nonfinite", {}},
        bitwise ? "values pass through arithmetic on the way" : "a comparison or a skipped term swallows NaN"},
       {{}, "the same call twice gives the same bits", {}, {"determinism", {}}, "a race, or state kept between calls"},
-      {{}, "on return the contract holds: its ensures clauses and certificates", {}, {"postconditions", {}}, "see the clause"}};
+      {{},
+       "on return the contract holds: its ensures clauses and certificates",
+       {},
+       {"postconditions", {}},
+       "see the clause"}};
   return *std::ranges::find(known, by, [](const Obligation& o) { return std::string_view(o.by.value); });
 }
 
 void add_obligations(model::Contract& contract) {
   std::vector<Obligation>& all = contract.obligations;
   const auto need = [&](const char* by) {
-    if (std::ranges::none_of(all, [&](const Obligation& o) { return o.by.value == by; })) all.push_back({{}, {}, {}, {by, contract.op.at}, {}});
+    if (std::ranges::none_of(all, [&](const Obligation& o) { return o.by.value == by; }))
+      all.push_back({{}, {}, {}, {by, contract.op.at}, {}});
   };
   const auto ensured = [](const Clause& clause) { return clause.kind != ClauseKind::requires_clause; };
   need("frame"), need("differential"), need("nonfinite");
@@ -280,7 +324,8 @@ void add_obligations(model::Contract& contract) {
     for (Obligation& obligation : all) {
       if (obligation.by.value != by) continue;
       Obligation standard = built_in(contract, by);
-      if (obligation.id.value.empty()) obligation.id = {fmt::format("FALSIFY-{}-{:03}", contract.code.value, numbers.next()), obligation.by.at};
+      if (obligation.id.value.empty())
+        obligation.id = {fmt::format("FALSIFY-{}-{:03}", contract.code.value, numbers.next()), obligation.by.at};
       if (obligation.claim.empty()) obligation.claim = std::move(standard.claim);
       if (obligation.if_fails.empty()) obligation.if_fails = std::move(standard.if_fails);
     }
@@ -292,10 +337,13 @@ void add_obligations(model::Contract& contract) {
 void add_standard(model::Contract& contract) {
   Preconditions(contract).add();
   const auto names_tensor = [&](const Clause& clause) {
-    return std::ranges::any_of(contract.tensors, [&](const model::Tensor& tensor) { return mentions(clause.expr.value, tensor.name.value); });
+    return std::ranges::any_of(
+        contract.tensors, [&](const model::Tensor& tensor) { return mentions(clause.expr.value, tensor.name.value); });
   };
-  const auto ensures = std::ranges::stable_partition(contract.clauses, [](const Clause& c) { return c.kind == ClauseKind::requires_clause; });
-  std::ranges::stable_sort(contract.clauses.begin(), ensures.begin(), {}, [&](const Clause& c) { return std::pair(names_tensor(c), number_of(c.id.value)); });
+  const auto ensures = std::ranges::stable_partition(
+      contract.clauses, [](const Clause& c) { return c.kind == ClauseKind::requires_clause; });
+  std::ranges::stable_sort(contract.clauses.begin(), ensures.begin(), {},
+                           [&](const Clause& c) { return std::pair(names_tensor(c), number_of(c.id.value)); });
   add_obligations(contract);
 }
 

@@ -28,7 +28,8 @@ bool is_code(std::string_view text) {
 
 /// Returns whether the id is `beginning` and three digits: "MM-PRE-001".
 bool numbered(std::string_view id, const std::string& beginning) {
-  return id.size() == beginning.size() + 3 && id.starts_with(beginning) && std::ranges::all_of(id.substr(beginning.size()), digit);
+  return id.size() == beginning.size() + 3 && id.starts_with(beginning) &&
+         std::ranges::all_of(id.substr(beginning.size()), digit);
 }
 
 class Checker {
@@ -116,9 +117,12 @@ class Checker {
   void independent() const {
     for (const model::Dim& dim : contract_.dims) {
       if (dim.counts.value == "batch" && !dim.independent)
-        fail(dim.counts, fmt::format("'{}' counts a batch, whose problems stand alone, and is not independent", dim.name.value), "add 'independent: true'");
+        fail(dim.counts,
+             fmt::format("'{}' counts a batch, whose problems stand alone, and is not independent", dim.name.value),
+             "add 'independent: true'");
       if (dim.counts.value == "heads" && model::dim_index(contract_, dim.multiple.value) < 0)
-        fail(dim.counts, fmt::format("'{}' counts heads and is a multiple of no dim", dim.name.value), "add 'multiple:' with the dim of their groups");
+        fail(dim.counts, fmt::format("'{}' counts heads and is a multiple of no dim", dim.name.value),
+             "add 'multiple:' with the dim of their groups");
       if (!dim.independent) continue;
       const auto uses = [&](const Text& axis) {
         const std::vector<std::string> names = identifiers(axis.value);
@@ -127,13 +131,15 @@ class Checker {
       for (const model::Tensor& tensor : contract_.tensors)
         for (const Text& axis : tensor.shape)
           if (axis.value != dim.name.value && uses(axis))
-            fail(axis, fmt::format("'{}' is independent but part of the axis '{}'", dim.name.value, axis.value), "remove 'independent: true'");
+            fail(axis, fmt::format("'{}' is independent but part of the axis '{}'", dim.name.value, axis.value),
+                 "remove 'independent: true'");
     }
   }
 
   void id(const Text& text, const std::string& beginning, std::map<std::string, int>& seen) const {
     if (!numbered(text.value, beginning))
-      fail(text, fmt::format("'{}' is not an id of this kind", text.value), fmt::format("write it like {}001", beginning));
+      fail(text, fmt::format("'{}' is not an id of this kind", text.value),
+           fmt::format("write it like {}001", beginning));
     const auto [earlier, fresh] = seen.try_emplace(text.value, text.at.line);
     if (!fresh)
       fail(text, fmt::format("id {} is already used on line {}", text.value, earlier->second),
@@ -145,7 +151,8 @@ class Checker {
     for (const model::Clause& clause : contract_.clauses)
       id(clause.id, contract_.code.value + (clause.kind == ClauseKind::requires_clause ? "-PRE-" : "-POST-"), seen);
     for (const model::Gradient& gradient : contract_.gradients) id(gradient.id, contract_.code.value + "-GRAD-", seen);
-    for (const model::Obligation& obligation : contract_.obligations) id(obligation.id, "FALSIFY-" + contract_.code.value + "-", seen);
+    for (const model::Obligation& obligation : contract_.obligations)
+      id(obligation.id, "FALSIFY-" + contract_.code.value + "-", seen);
   }
 
   void tensor(const Text& name) const {
@@ -209,17 +216,21 @@ class Checker {
   /// before.
   void ensures(const model::Clause& clause) const {
     const auto outputs = [&](const auto& reads) {
-      return std::ranges::any_of(contract_.tensors, [&](const model::Tensor& t) { return t.role != Role::in && reads(t.name.value); });
+      return std::ranges::any_of(contract_.tensors,
+                                 [&](const model::Tensor& t) { return t.role != Role::in && reads(t.name.value); });
     };
     if (clause.kind == ClauseKind::certificate) {
       if (!outputs([&](const std::string& name) { return mentions(clause.expr.value, name); }))
-        fail(clause.expr, fmt::format("certificate {} names no output, so no kernel can break it", clause.id.value), "give it an output, or remove it");
+        fail(clause.expr, fmt::format("certificate {} names no output, so no kernel can break it", clause.id.value),
+             "give it an output, or remove it");
       return;
     }
     for (const std::string& condition : conjuncts(clause.expr.value)) {
       for (const model::Clause& other : contract_.clauses)
         if (other.kind == ClauseKind::requires_clause && std::ranges::count(conjuncts(other.expr.value), condition) > 0)
-          fail(clause.expr, fmt::format("'{}' is already required by {}, so no kernel can break it", condition, other.id.value), "remove it");
+          fail(clause.expr,
+               fmt::format("'{}' is already required by {}, so no kernel can break it", condition, other.id.value),
+               "remove it");
       if (!outputs([&](const std::string& name) { return reads_element(condition, name); }))
         fail(clause.expr, fmt::format("'{}' reads no element of an output, so no kernel can break it", condition),
              "state it of elements, as in 'y(0) >= 0', name a certificate, or remove it");
@@ -234,10 +245,13 @@ class Checker {
       if (!usable_name(obligation.by.value))
         fail(obligation.by, fmt::format("'{}' cannot name a check", obligation.by.value),
              "use lower-case letters, digits and single underscores, no C++ keyword");
-    const auto promise = std::ranges::find_if(contract_.clauses, [](const auto& c) { return c.kind != ClauseKind::requires_clause; });
-    const auto promised = std::ranges::find(contract_.obligations, std::string("postconditions"), [](const auto& o) { return o.by.value; });
+    const auto promise =
+        std::ranges::find_if(contract_.clauses, [](const auto& c) { return c.kind != ClauseKind::requires_clause; });
+    const auto promised = std::ranges::find(contract_.obligations, std::string("postconditions"),
+                                            [](const auto& o) { return o.by.value; });
     if (promise == contract_.clauses.end() && promised != contract_.obligations.end())
-      fail(promised->by, "the contract ensures nothing, so 'postconditions' cannot fail", "add a certificate under 'ensures', or remove the obligation");
+      fail(promised->by, "the contract ensures nothing, so 'postconditions' cannot fail",
+           "add a certificate under 'ensures', or remove the obligation");
   }
 
   void pin(const model::Pin& pin) const {
@@ -256,7 +270,8 @@ class Checker {
       fail(gradient.input, fmt::format("'{}' is not an input of this contract", gradient.input.value),
            "name the tensor that is differentiated by");
     if (!differentiable(contract_.tensors[static_cast<std::size_t>(input)]))
-      fail(gradient.input, fmt::format("'{}' holds no real numbers, or says why it has no gradient", gradient.input.value),
+      fail(gradient.input,
+           fmt::format("'{}' holds no real numbers, or says why it has no gradient", gradient.input.value),
            "remove one of the two");
     if (gradient.by.value.empty()) return;
     for (const std::string& argument : gradient_call(contract_, gradient).arguments) {
@@ -285,12 +300,14 @@ class Checker {
     for (const model::Tensor& tensor : contract_.tensors) {
       if (!differentiable(tensor)) continue;
       if (tensor.role == Role::inout)
-        fail(tensor.name, fmt::format("'{}' is overwritten: an operation with inout tensors has no gradients", tensor.name.value),
+        fail(tensor.name,
+             fmt::format("'{}' is overwritten: an operation with inout tensors has no gradients", tensor.name.value),
              "say why under 'no_gradients'");
       const auto has = [&](const model::Gradient& g) { return g.input.value == tensor.name.value; };
       if (std::ranges::none_of(contract_.gradients, has))
-        fail(tensor.name, fmt::format("nothing says what the gradient of '{}' is", tensor.name.value),
-             "add it under 'gradients', or say why there is none ('no_gradient' of the tensor, 'no_gradients' of the contract)");
+        fail(
+            tensor.name, fmt::format("nothing says what the gradient of '{}' is", tensor.name.value),
+            "add it under 'gradients', or say why there is none ('no_gradient' of the tensor, 'no_gradients' of the contract)");
     }
   }
 
@@ -301,7 +318,8 @@ class Checker {
 
 void check_code(const model::Contract& contract) {
   if (!is_code(contract.code.value))
-    fail_at(contract.file, contract.code.at, fmt::format("'{}' is not a code for ids", contract.code.value), "write capitals, such as MM or MM-NT");
+    fail_at(contract.file, contract.code.at, fmt::format("'{}' is not a code for ids", contract.code.value),
+            "write capitals, such as MM or MM-NT");
 }
 
 void check(const model::Contract& contract) { Checker(contract).run(); }

@@ -43,7 +43,8 @@ std::vector<std::string> backward_tensors(const Contract& contract, bool with_ou
 /// weights).
 bool has_every_gradient(const Contract& contract, const Contract& backward) {
   return std::ranges::all_of(contract.gradients, [&](const auto& gradient) {
-    return std::ranges::any_of(backward.tensors, [&](const Tensor& t) { return t.name.value == "d" + gradient.input.value; });
+    return std::ranges::any_of(backward.tensors,
+                               [&](const Tensor& t) { return t.name.value == "d" + gradient.input.value; });
   });
 }
 
@@ -62,7 +63,8 @@ std::vector<std::string> backward_arguments(const Contract& contract, const Cont
   const auto position = [&](const std::vector<std::string>& list, const std::string& name) {
     const auto found = std::ranges::find(list, name);
     if (found == list.end())
-      throw InputError(backward->file, fmt::format("'{}' is nothing that {} has, saves or is given upstream", name, contract.op.value),
+      throw InputError(backward->file,
+                       fmt::format("'{}' is nothing that {} has, saves or is given upstream", name, contract.op.value),
                        "name inputs, saved outputs, d<output> and d<input> as the forward contract does");
     return found - list.begin();
   };
@@ -78,7 +80,8 @@ void backward_oracle(Source& out, const Contract& contract, const Contract* back
   out.blank();
   open_internal(out, contract);
   out.line("template <class T>");
-  out.line("void run_backward([[maybe_unused]] std::span<const View<T>> tensors, [[maybe_unused]] std::span<const double> params) {{");
+  out.line(
+      "void run_backward([[maybe_unused]] std::span<const View<T>> tensors, [[maybe_unused]] std::span<const double> params) {{");
   out.line("  reference::{}_backward<T>({});", op, fmt::join(arguments, ", "));
   out.line("}}");
   close_internal(out, contract);
@@ -166,7 +169,9 @@ Source obligations_header(const Contract& contract) {
   out.line("#include \"falsify/audit/subject.hpp\"");
   out.line("#include \"falsify/engine/obligation.hpp\"");
   out.blank();
-  out.line("/// Defined in falsify/properties/{}.cpp: one function for each check that the contract names, and what an audit probes.", op);
+  out.line(
+      "/// Defined in falsify/properties/{}.cpp: one function for each check that the contract names, and what an audit probes.",
+      op);
   out.line("namespace assay::falsify::{} {{", op);
   for (const std::string& name : own_checks(contract)) out.line("Outcome {}(Trial& trial);", name);
   if (!contract.inputs.value.empty())
@@ -192,7 +197,11 @@ Source obligations_source(const Contract& contract) {
   out.line("  static const Obligation kTable[] = {{");
   for (std::size_t i = 0; i < contract.obligations.size(); ++i) {
     const std::string& by = contract.obligations[i].by.value;
-    out.line("      {{&ops::{}_descriptor.obligations[{}], &{}::{}}},", op, i, by == "statistical" ? "audit" : builtin_check(by) ? "builtin" : op, by);
+    out.line("      {{&ops::{}_descriptor.obligations[{}], &{}::{}}},", op, i,
+             by == "statistical" ? "audit"
+             : builtin_check(by) ? "builtin"
+                                 : op,
+             by);
   }
   out.line("  }};");
   out.line("  return kTable;");

@@ -70,7 +70,8 @@ std::string behaviour(const Contract& contract) {
 }
 
 std::string gradients(const Contract& contract) {
-  if (!contract.no_gradients.value.empty()) return fmt::format("## Gradients\n\nNone: {}.\n\n", contract.no_gradients.value);
+  if (!contract.no_gradients.value.empty())
+    return fmt::format("## Gradients\n\nNone: {}.\n\n", contract.no_gradients.value);
   if (contract.gradients.empty()) return {};
   std::string page = "## Gradients\n\n| id | of | equation | computed by |\n| --- | --- | --- | --- |\n";
   for (const auto& g : contract.gradients)
@@ -104,7 +105,8 @@ std::string shapes(const Contract& contract) {
       }
       tuples.push_back(fmt::format("{}", fmt::join(extents, "; ")));
     }
-    fmt::format_to(std::back_inserter(page), "| {} | {} | {} |\n", region.name.value, cell(fmt::format("{}", fmt::join(tuples, " / "))),
+    fmt::format_to(std::back_inserter(page), "| {} | {} | {} |\n", region.name.value,
+                   cell(fmt::format("{}", fmt::join(tuples, " / "))),
                    region_extents(contract, region).size() / contract.dims.size());
   }
   return page + "\n";
@@ -119,7 +121,8 @@ std::string documentation(const Contract& contract) {
   for (const auto& equation : contract.equations)
     fmt::format_to(out, "    {}: {}\n", equation.name.value, equation.formula);
   page += '\n';
-  page += arguments(contract) + clauses(contract) + behaviour(contract) + gradients(contract) + shapes(contract) + obligations(contract);
+  page += arguments(contract) + clauses(contract) + behaviour(contract) + gradients(contract) + shapes(contract) +
+          obligations(contract);
   page += "## Sources\n\n";
   for (const std::string& source : contract.sources) fmt::format_to(out, "- {}\n", source);
   return page;

@@ -52,8 +52,8 @@ void unpack(Source& out, const Contract& contract, const std::string& args) {
   for (std::size_t i = 0; i < contract.tensors.size(); ++i)
     members.push_back(contract.tensors[i].storage
                           ? fmt::format("call.tensors[{}].storage()", i)
-                          : fmt::format("call.tensors[{}].expect<{}>(\"{}\")", i, element_type(contract.tensors[i].dtype),
-                                        contract.tensors[i].name.value));
+                          : fmt::format("call.tensors[{}].expect<{}>(\"{}\")", i,
+                                        element_type(contract.tensors[i].dtype), contract.tensors[i].name.value));
   out.line("  /// Throws InputError where the call does not hold what the contract names.");
   out.line("  static {} unpack(const Call& call) {{", args);
   out.line("    if (call.dims.size() != {} || call.params.size() != {} || call.tensors.size() != {})",
@@ -67,9 +67,7 @@ void unpack(Source& out, const Contract& contract, const std::string& args) {
 
 }  // namespace
 
-std::string_view dtype_text(const Tensor& tensor) {
-  return tensor.storage ? "f32, f16 or bf16" : name(tensor.dtype);
-}
+std::string_view dtype_text(const Tensor& tensor) { return tensor.storage ? "f32, f16 or bf16" : name(tensor.dtype); }
 
 std::string shape_text(const Tensor& tensor) {
   std::vector<std::string_view> axes;
@@ -112,7 +110,8 @@ Source ops_header(const Contract& contract) {
   out.line("void {}(const {}& args, const Kernel& kernel, Device& device);", op, args);
   out.line("/// The same on host tensors, by the preferred CPU kernel that takes the call.");
   out.line("void {}(const {}& args);", op, args);
-  out.line("/// The same by the back end that automatic dispatch chooses (serve/dispatch.hpp): CUDA, Vulkan, then the CPU;");
+  out.line(
+      "/// The same by the back end that automatic dispatch chooses (serve/dispatch.hpp): CUDA, Vulkan, then the CPU;");
   out.line("/// tensors may lie in host memory, or all in one device's. Returns what served the call.");
   out.line("Dispatched {}(const {}& args, Automatic);", op, args);
   out.blank();

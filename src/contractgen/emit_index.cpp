@@ -65,7 +65,8 @@ Source ops_calls(std::span<const Contract> contracts) {
     out.line("  serve::call({}, &args, args.pack(), kernel, device);", enforced);
     out.line("}}");
     out.line("void {}(const {}& args) {{ serve::call({}, &args, args.pack(), Backend::cpu); }}", op, args, enforced);
-    out.line("Dispatched {}(const {}& args, Automatic how) {{ return serve::call({}, &args, args.pack(), how); }}", op, args, enforced);
+    out.line("Dispatched {}(const {}& args, Automatic how) {{ return serve::call({}, &args, args.pack(), how); }}", op,
+             args, enforced);
   }
   out.line("}}  // namespace assay::ops");
   return out;
@@ -74,7 +75,8 @@ Source ops_calls(std::span<const Contract> contracts) {
 Source oracle_index(std::span<const Contract> contracts) {
   Source out("oracles.cpp", std::string(kAll));
   std::vector<Contract> differentiable;
-  std::ranges::copy_if(contracts, std::back_inserter(differentiable), [](const Contract& c) { return !c.gradients.empty(); });
+  std::ranges::copy_if(contracts, std::back_inserter(differentiable),
+                       [](const Contract& c) { return !c.gradients.empty(); });
   out.line("#include \"core/errors.hpp\"");
   out.line("#include \"falsify/engine/backward_oracle.hpp\"");
   out.blank();
@@ -83,7 +85,8 @@ Source oracle_index(std::span<const Contract> contracts) {
   out.blank();
   lookup(out, contracts, "const Oracle& oracle(std::string_view op)", "{}_oracle");
   out.blank();
-  for (const std::string& op : names(differentiable)) out.line("extern const BackwardOracle gradient_oracle_of_{};", op);
+  for (const std::string& op : names(differentiable))
+    out.line("extern const BackwardOracle gradient_oracle_of_{};", op);
   out.blank();
   lookup(out, differentiable, "const BackwardOracle& backward_oracle(std::string_view op)", "gradient_oracle_of_{}");
   out.line("}}  // namespace assay::falsify");
@@ -99,7 +102,8 @@ Source obligations_index(std::span<const Contract> contracts) {
   out.line("namespace assay::falsify {{");
   out.line("// Of an operation whose properties define none.");
   for (const std::string& op : names(contracts))
-    out.line("namespace {} {{ [[gnu::weak]] audit::Subject audited() {{ return {{.no_sums = audit::kNotSaid}}; }} }}", op);
+    out.line("namespace {} {{ [[gnu::weak]] audit::Subject audited() {{ return {{.no_sums = audit::kNotSaid}}; }} }}",
+             op);
   for (const std::string& op : names(contracts)) {
     out.line("std::span<const Obligation> obligations_of_{}();", op);
     out.line("extern const InputHook {}_inputs;", op);
@@ -107,7 +111,8 @@ Source obligations_index(std::span<const Contract> contracts) {
   out.blank();
   out.line("namespace {{");
   out.line("const OperationChecks kChecks[] = {{");
-  for (const std::string& op : names(contracts)) out.line("    {{{}, obligations_of_{}(), {}_inputs}},", string_literal(op), op, op);
+  for (const std::string& op : names(contracts))
+    out.line("    {{{}, obligations_of_{}(), {}_inputs}},", string_literal(op), op, op);
   out.line("}};");
   out.line("const ChecksRegistration checks(kChecks);");
   out.line("constexpr audit::OperationSubject kSubjects[] = {{");

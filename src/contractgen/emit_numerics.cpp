@@ -6,12 +6,13 @@
 namespace assay::contractgen {
 namespace {
 
-constexpr FunctionLibrary kLibraries[] = {FunctionLibrary::c_library, FunctionLibrary::highway, FunctionLibrary::cuda,
-                                          FunctionLibrary::cuda_exp2, FunctionLibrary::vulkan,
-                                          FunctionLibrary::octant};
-constexpr Function kFunctions[] = {Function::divide, Function::sqrt, Function::reciprocal_sqrt, Function::exp,
-                                   Function::expm1,  Function::log,  Function::log1p,           Function::sin,
-                                   Function::cos,    Function::tanh, Function::pow};
+constexpr FunctionLibrary kLibraries[] = {FunctionLibrary::c_library, FunctionLibrary::highway,
+                                          FunctionLibrary::cuda,      FunctionLibrary::cuda_exp2,
+                                          FunctionLibrary::vulkan,    FunctionLibrary::octant};
+constexpr Function kFunctions[] = {Function::divide, Function::sqrt,  Function::reciprocal_sqrt,
+                                   Function::exp,    Function::expm1, Function::log,
+                                   Function::log1p,  Function::sin,   Function::cos,
+                                   Function::tanh,   Function::pow};
 
 std::string row(const contract::Node& node) {
   const contract::Fields fields(node, {"ulp", "ulp_per_x", "absolute", "from", "to", "of_value", "exact_at_zero"});
@@ -26,8 +27,8 @@ std::string row(const contract::Node& node) {
     const contract::Node* field = fields.find(key);
     return field != nullptr && field->boolean();
   };
-  return fmt::format("{{{}, {}, {}, {}, {}, {}, {}}}", number("ulp"), number("ulp_per_x"), number("absolute"), number("from"), number("to"),
-                     flag("of_value"), flag("exact_at_zero"));
+  return fmt::format("{{{}, {}, {}, {}, {}, {}, {}}}", number("ulp"), number("ulp_per_x"), number("absolute"),
+                     number("from"), number("to"), flag("of_value"), flag("exact_at_zero"));
 }
 
 }  // namespace
@@ -42,13 +43,14 @@ Source numerics(const std::string& path, const std::string& label) {
   out.line("namespace {{");
   out.line("constexpr std::optional<Accuracy> kTable[{}][{}] = {{", std::size(kLibraries), std::size(kFunctions));
   for (const FunctionLibrary library : kLibraries) {
-    const contract::Fields fields(top.require(name(library)),
-                                  {"source", "divide", "sqrt", "reciprocal_sqrt", "exp", "expm1", "log", "log1p", "sin", "cos", "tanh", "pow"});
+    const contract::Fields fields(top.require(name(library)), {"source", "divide", "sqrt", "reciprocal_sqrt", "exp",
+                                                               "expm1", "log", "log1p", "sin", "cos", "tanh", "pow"});
     fields.require("source").text();
     out.line("    {{  // {}", name(library));
     for (const Function function : kFunctions) {
       const contract::Node* promised = fields.find(name(function));
-      out.line("        {},  // {}", promised == nullptr ? "std::nullopt" : "Accuracy" + row(*promised), name(function));
+      out.line("        {},  // {}", promised == nullptr ? "std::nullopt" : "Accuracy" + row(*promised),
+               name(function));
     }
     out.line("    }},");
   }

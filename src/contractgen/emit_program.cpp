@@ -15,14 +15,16 @@ using contract::model::Tensor;
 /// No tensor that the operation reads has this dim as an extent of its own.
 bool is_free(const Contract& contract, const Dim& dim) {
   return std::ranges::none_of(contract.tensors, [&](const Tensor& tensor) {
-    return tensor.role != Role::out && std::ranges::any_of(tensor.shape, [&](const auto& axis) { return axis.value == dim.name.value; });
+    return tensor.role != Role::out &&
+           std::ranges::any_of(tensor.shape, [&](const auto& axis) { return axis.value == dim.name.value; });
   });
 }
 
 void builder_function(Source& out, const Contract& contract) {
   std::vector<std::string> parameters{"Builder& builder"}, reads, numbers, dims, written;
   for (const Tensor& tensor : contract.tensors) {
-    if (tensor.role != Role::out) parameters.push_back("Value " + tensor.name.value), reads.push_back(tensor.name.value);
+    if (tensor.role != Role::out)
+      parameters.push_back("Value " + tensor.name.value), reads.push_back(tensor.name.value);
     if (tensor.role != Role::in) written.push_back(tensor.name.value);
   }
   for (const Param& param : contract.params) {
@@ -48,8 +50,10 @@ void builder_function(Source& out, const Contract& contract) {
     if (!elements.empty()) out.line("  const {} {}[] = {{{}}};", type, name, fmt::join(elements, ", "));
     return elements.empty() ? "{}" : name;
   };
-  const auto reads_name = array("Value", "reads_", reads), numbers_name = array("NamedNumber", "params_", numbers), dims_name = array("NamedDim", "dims_", dims);
-  out.line("  const std::vector<Value> written_ = builder.call({}, {}, {}, {});", string_literal(op), reads_name, numbers_name, dims_name);
+  const auto reads_name = array("Value", "reads_", reads), numbers_name = array("NamedNumber", "params_", numbers),
+             dims_name = array("NamedDim", "dims_", dims);
+  out.line("  const std::vector<Value> written_ = builder.call({}, {}, {}, {});", string_literal(op), reads_name,
+           numbers_name, dims_name);
   if (written.size() == 1) {
     out.line("  return written_[0];");
   } else {

@@ -117,7 +117,8 @@ void enforcement(Source& out, const Contract& contract) {
   out.blank();
   out.line("void ensure(const Call& call, const Kernel& kernel);");
   out.line("void require(const Call& call, std::size_t clause);");
-  out.line("constinit const EnforcedContract kEnforced{{&{}_descriptor, kChecks, counts, &ensure, &require}};", contract.op.value);
+  out.line("constinit const EnforcedContract kEnforced{{&{}_descriptor, kChecks, counts, &ensure, &require}};",
+           contract.op.value);
   out.line("void require(const Call& call, std::size_t clause) {{");
   out.line("  const {0} args = {0}::unpack(call);", args_name(contract));
   out.line("  evaluate(kEnforced, clause, &args);");

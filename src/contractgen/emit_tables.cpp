@@ -12,12 +12,9 @@ namespace model = contract::model;
 
 std::string_view kind_text(ClauseKind kind) {
   switch (kind) {
-    case ClauseKind::requires_clause:
-      return "requires_clause";
-    case ClauseKind::ensures_clause:
-      return "ensures_clause";
-    case ClauseKind::certificate:
-      return "certificate";
+    case ClauseKind::requires_clause: return "requires_clause";
+    case ClauseKind::ensures_clause: return "ensures_clause";
+    case ClauseKind::certificate: return "certificate";
   }
   return "";
 }
@@ -37,9 +34,10 @@ void tables(Source& out, const Contract& contract) {
   out.line("constexpr DimInfo kDims[] = {{");
   for (const auto& dim : contract.dims) {
     const int multiple_of = model::dim_index(contract, dim.multiple.value);
-    out.line("    {{{}, {}, {}, {}, {}, {}, {}, {}, Counts::{}}},", string_literal(dim.name.value), dim.min, dim.max, string_literal(dim.says),
-             dim.multiple.value.empty() || multiple_of >= 0 ? "1" : dim.multiple.value, multiple_of,
-             dim.typical.empty() ? "{}" : "kTypical_" + dim.name.value, dim.independent, dim.counts.value.empty() ? "places" : dim.counts.value);
+    out.line("    {{{}, {}, {}, {}, {}, {}, {}, {}, Counts::{}}},", string_literal(dim.name.value), dim.min, dim.max,
+             string_literal(dim.says), dim.multiple.value.empty() || multiple_of >= 0 ? "1" : dim.multiple.value,
+             multiple_of, dim.typical.empty() ? "{}" : "kTypical_" + dim.name.value, dim.independent,
+             dim.counts.value.empty() ? "places" : dim.counts.value);
   }
   out.line("}};");
   for (const auto& p : contract.params)
@@ -53,13 +51,14 @@ void tables(Source& out, const Contract& contract) {
   out.line("constexpr std::array<ParamInfo, {}> kParams = {{{{", contract.params.size());
   for (const auto& p : contract.params)
     out.line("    {{{}, {}, {}, {}, {}, {}, {}, {}}},", string_literal(p.name.value), p.min, p.max,
-             p.integer ? p.typical : static_cast<float>(p.typical), string_literal(p.says), p.integer, p.choices.empty() ? "{}" : "kChoices_" + p.name.value,
-             p.usual.empty() ? "{}" : "kUsual_" + p.name.value);
+             p.integer ? p.typical : static_cast<float>(p.typical), string_literal(p.says), p.integer,
+             p.choices.empty() ? "{}" : "kChoices_" + p.name.value, p.usual.empty() ? "{}" : "kUsual_" + p.name.value);
   out.line("}}}};");
   out.line("constexpr TensorInfo kTensors[] = {{");
   for (const auto& tensor : contract.tensors) {
     const std::string& own = tensor.name.value;
-    out.line("    {{.name = {}, .role = Role::{}, .dtype = DType::{}, .shape_text = {}, .shape = &shape_of_{},", string_literal(own),
+    out.line("    {{.name = {}, .role = Role::{}, .dtype = DType::{}, .shape_text = {}, .shape = &shape_of_{},",
+             string_literal(own),
              tensor.role == Role::in    ? "in"
              : tensor.role == Role::out ? "out"
                                         : "inout",
@@ -79,17 +78,20 @@ void tables(Source& out, const Contract& contract) {
   out.line("}};");
   out.line("constexpr ObligationInfo kObligations[] = {{");
   for (const auto& o : contract.obligations)
-    out.line("    {{{}, {}, {}, {}, {}}},", string_literal(o.id.value), string_literal(o.claim), string_literal(o.by.value), string_literal(o.if_fails),
-             o.id.at.line);
+    out.line("    {{{}, {}, {}, {}, {}}},", string_literal(o.id.value), string_literal(o.claim),
+             string_literal(o.by.value), string_literal(o.if_fails), o.id.at.line);
   out.line("}};");
   out.line("constexpr std::array<PinInfo, {}> kPins = {{{{", contract.pins.size());
   for (const auto& pin : contract.pins)
-    out.line("    {{{}, {}, {}}},", string_literal(pin.name.value), string_literal(pin.says), string_literal(pin.tested_by.value));
+    out.line("    {{{}, {}, {}}},", string_literal(pin.name.value), string_literal(pin.says),
+             string_literal(pin.tested_by.value));
   out.line("}}}};");
   for (const auto& region : contract.shapes)
-    out.line("constexpr Index kShapes_{}[] = {{{}}};", region.name.value, fmt::join(region_extents(contract, region), ", "));
+    out.line("constexpr Index kShapes_{}[] = {{{}}};", region.name.value,
+             fmt::join(region_extents(contract, region), ", "));
   out.line("constexpr std::array<ShapeRegion, {}> kShapes = {{{{", contract.shapes.size());
-  for (const auto& region : contract.shapes) out.line("    {{{}, kShapes_{}}},", string_literal(region.name.value), region.name.value);
+  for (const auto& region : contract.shapes)
+    out.line("    {{{}, kShapes_{}}},", string_literal(region.name.value), region.name.value);
   out.line("}}}};");
   out.line("constexpr std::array<GradientInfo, {}> kGradients = {{{{", contract.gradients.size());
   for (const auto& g : contract.gradients)

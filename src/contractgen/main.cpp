@@ -44,7 +44,8 @@ void generate(const fs::path& folder, const fs::path& root, const std::vector<st
     write(folder, ops_header(contract));
     write(folder, ops_source(contract));
     write(folder, negative_test(contract));
-    const auto backward = std::ranges::find(contracts, contract.op.value + "_backward", [](const auto& c) { return c.op.value; });
+    const auto backward =
+        std::ranges::find(contracts, contract.op.value + "_backward", [](const auto& c) { return c.op.value; });
     write(folder, oracle(contract, backward == contracts.end() ? nullptr : &*backward));
     write(folder, obligations_header(contract));
     write(folder, obligations_source(contract));

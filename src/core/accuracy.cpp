@@ -8,8 +8,8 @@ std::string_view name(FunctionLibrary library) {
 }
 
 std::string_view name(Function function) {
-  constexpr std::string_view names[] = {"divide", "sqrt",  "reciprocal_sqrt", "exp", "expm1",
-                                        "log",    "log1p", "sin",             "cos", "tanh",  "pow"};
+  constexpr std::string_view names[] = {
+      "divide", "sqrt", "reciprocal_sqrt", "exp", "expm1", "log", "log1p", "sin", "cos", "tanh", "pow"};
   return names[static_cast<int>(function)];
 }
 

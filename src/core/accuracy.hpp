@@ -17,7 +17,9 @@ std::string_view name(Function function);
 
 /// Returns the largest power of two that is at most x, for x >= 0. All numbers of that binade, from 1.01 to 1.99 times
 /// the power, have the same unit in the last place, and rounding one of them errs by at most half of it.
-inline double binade(double x) { return std::bit_cast<double>(std::bit_cast<std::uint64_t>(x) & 0x7ff0'0000'0000'0000U); }
+inline double binade(double x) {
+  return std::bit_cast<double>(std::bit_cast<std::uint64_t>(x) & 0x7ff0'0000'0000'0000U);
+}
 
 /// |computed f(x) - f(x)| <= (ulp + ulp_per_x |x|) units in the last place of f(x), and `absolute` more where |x| is
 /// in [from, to].
@@ -27,7 +29,7 @@ struct Accuracy {
   double absolute = 0;
   double from = 0;
   double to = 0;
-  bool of_value = false;  ///< units are 2^-23 |f(x)|, which is more than one in the last place
+  bool of_value = false;       ///< units are 2^-23 |f(x)|, which is more than one in the last place
   bool exact_at_zero = false;  ///< f(0) has no error
 
   /// Returns the error of a normal f(x) whose magnitude is at most `reach`. Libraries count floats between their result

@@ -20,7 +20,8 @@ inline Bounded any_formula(const Bounded& x, const Bounded& other) {
   const bool overflows = x.may_overflow || other.may_overflow;
   if (finite && other_finite) {
     const double apart = std::fabs(x.value - other.value);
-    return {x.value, std::max(x.error, other.error + apart), std::max(x.statistical, other.statistical + apart), overflows};
+    return {x.value, std::max(x.error, other.error + apart), std::max(x.statistical, other.statistical + apart),
+            overflows};
   }
   if (finite || other_finite) return {x.value, x.error, x.statistical, true};
   const bool same = std::isnan(x.value) ? std::isnan(other.value) : x.value == other.value;

@@ -32,18 +32,20 @@ std::string_view name(Loss loss) {
 }
 
 std::string to_string(const Arithmetic& arithmetic) {
-  std::string text = std::string(name(arithmetic.inputs)) + " inputs, " +
-                     std::string(name(arithmetic.accumulator)) + " accumulator, " +
-                     (arithmetic.accumulation == Rounding::nearest ? "to nearest" : "toward zero");
+  std::string text = std::string(name(arithmetic.inputs)) + " inputs, " + std::string(name(arithmetic.accumulator)) +
+                     " accumulator, " + (arithmetic.accumulation == Rounding::nearest ? "to nearest" : "toward zero");
   if (arithmetic.block > 1) text += ", blocks of " + std::to_string(arithmetic.block);
   if (arithmetic.flushes_subnormals) text += ", subnormals flushed";
   if (!arithmetic.fuses_products) text += ", products rounded";
   text += ", functions of " + std::string(name(arithmetic.functions));
-  if (arithmetic.online_tile > 0) text += ", softmax rescaled every " + std::to_string(arithmetic.online_tile) + " terms";
-  if (arithmetic.lazy_rescaling > 0) text += ", once its maximum has grown 2^" + std::to_string(arithmetic.lazy_rescaling) + " times";
+  if (arithmetic.online_tile > 0)
+    text += ", softmax rescaled every " + std::to_string(arithmetic.online_tile) + " terms";
+  if (arithmetic.lazy_rescaling > 0)
+    text += ", once its maximum has grown 2^" + std::to_string(arithmetic.lazy_rescaling) + " times";
   if (arithmetic.merges_parts) text += ", parts merged under their logsumexp";
   if (arithmetic.frequencies != Frequencies::exact)
-    text += arithmetic.frequencies == Frequencies::powers ? ", frequencies as float32 powers" : ", frequencies as float32 products";
+    text += arithmetic.frequencies == Frequencies::powers ? ", frequencies as float32 powers"
+                                                          : ", frequencies as float32 products";
   if (arithmetic.loses != Loss::nothing) text += ", loses what " + std::string(name(arithmetic.loses)) + " pins";
   return text;
 }

@@ -45,16 +45,16 @@ std::string_view name(Loss loss);
 /// Declared by every kernel, measured by its audit. The default is plain float32: round to nearest,
 /// in any order, fused or not, subnormals kept.
 struct Arithmetic {
-  Format inputs = Format::f32;                ///< format that inputs are rounded to before multiplication
+  Format inputs = Format::f32;  ///< format that inputs are rounded to before multiplication
   Rounding input_rounding = Rounding::nearest;
-  Format accumulator = Format::f32;           ///< format of partial sums
+  Format accumulator = Format::f32;  ///< format of partial sums
   Rounding accumulation = Rounding::nearest;
   /// Products summed by one block operation (tensor cores): all are aligned to the largest exponent and truncated
   /// together, independent of `accumulation`. 1: ordinary additions.
   int block = 1;
-  bool flushes_subnormals = false;            ///< subnormal inputs and results may become zero
-  bool fuses_products = true;                 ///< a product may be added before it is rounded (FMA); false: never
-  Loss loses = Loss::nothing;                 ///< the pin of the contract that the kernel does not keep
+  bool flushes_subnormals = false;  ///< subnormal inputs and results may become zero
+  bool fuses_products = true;       ///< a product may be added before it is rounded (FMA); false: never
+  Loss loses = Loss::nothing;       ///< the pin of the contract that the kernel does not keep
   FunctionLibrary functions = FunctionLibrary::c_library;  ///< library of division, exp, log, ...
   /// Terms of a softmax between two rescalings of its running sum by exp(old maximum - new maximum); 0: the maximum is
   /// known before the first term (two passes).

@@ -39,7 +39,8 @@ Bounded ScaledDot<Bounded>::value() const {
   const Bounded sum = sum_.value();
   Bounded dot(scale_ * sum);
   const double scale = std::fabs(scale_.value) + scale_.error;
-  const bool overflows = !(scale * left_ <= r.largest) || !(scale * magnitude_ * (1 + 4 * count_ * r.unit) <= r.largest);
+  const bool overflows =
+      !(scale * left_ <= r.largest) || !(scale * magnitude_ * (1 + 4 * count_ * r.unit) <= r.largest);
   if (!(std::fabs(dot.value) <= DBL_MAX)) {
     dot.may_overflow = !std::isnan(dot.value) && (dot.may_overflow || overflows);
     return dot;
@@ -74,8 +75,10 @@ Bounded in_either_base(const Bounded& score, const Bounded& shift) {
   Bounded argument = score;
   if (std::fabs(score.value) <= DBL_MAX && std::fabs(shift.value) <= DBL_MAX) {
     const Roundings& r = Roundings::current();
-    const double beside = r.unit * (1 + 4 * r.unit) * (2 * (std::fabs(score.value - shift.value) + score.error + r.stale()) + std::fabs(shift.value)) +
-                          (r.narrow ? 4 * r.underflow : 0);
+    const double beside =
+        r.unit * (1 + 4 * r.unit) *
+            (2 * (std::fabs(score.value - shift.value) + score.error + r.stale()) + std::fabs(shift.value)) +
+        (r.narrow ? 4 * r.underflow : 0);
     argument.error += beside;
     argument.statistical += beside;
   }
@@ -89,7 +92,9 @@ Bounded attention_weight(const Bounded& score, const Bounded& shift, double resc
 }
 
 // Weight for a saved, rounded logsumexp: scores may exceed it, and powers overflow.
-Bounded attention_weight(const Bounded& score, const Bounded& shift) { return exp(in_either_base(score, shift) - shift); }
+Bounded attention_weight(const Bounded& score, const Bounded& shift) {
+  return exp(in_either_base(score, shift) - shift);
+}
 
 // shift c is rounded, and so is its sum with log2. The product with 1 / c costs the constant's rounding and its own. A
 // shift of up to L below the maximum enlarges the logarithm by L.
@@ -100,15 +105,17 @@ Bounded log_of_sum(const Bounded& shift, const Bounded& sum) {
   const Roundings& r = Roundings::current();
   const double unit = r.unit, stale = r.stale();
   const double beside = unit * (1 + 4 * unit) *
-                        (std::fabs(shift.value) + std::fabs(logarithm.value) + logarithm.error +
-                         2 * (std::fabs(result.value) + result.error) + 3 * stale) +
+                            (std::fabs(shift.value) + std::fabs(logarithm.value) + logarithm.error +
+                             2 * (std::fabs(result.value) + result.error) + 3 * stale) +
                         accuracy(r.of.functions, Function::log).relative(0) * stale + (r.narrow ? 4 * r.underflow : 0);
   result.error += beside;
   result.statistical += beside;
   return result;
 }
 
-Bounded without_weight(double value, const Bounded& weight) { return weight.may_overflow ? anything() : Bounded(value); }
+Bounded without_weight(double value, const Bounded& weight) {
+  return weight.may_overflow ? anything() : Bounded(value);
+}
 
 // Parts p = 1 .. K with logsumexps l_p are merged one after another, or all at once. Each l_p errs by the rounding of
 // its shift and of its sum with a logarithm: 2 u reach and the logarithm's error. Each merge stores L_k =
@@ -122,7 +129,8 @@ double merging_error(double shift, double below, double n) {
   const double logarithm = std::log(std::max(n, 1.0)), reach = std::fabs(shift) + below + logarithm + r.stale();
   const Accuracy &log = accuracy(r.of.functions, Function::log), &exp = accuracy(r.of.functions, Function::exp);
   const double merges = std::ceil(std::max(n, 1.0) / std::max(r.of.online_tile, 1));
-  const double argument = (3 * merges + 4) * r.unit * reach + 2 * (merges + 1) * (log.relative(0) * logarithm + log.beside(0, n) + log.smallest());
+  const double argument = (3 * merges + 4) * r.unit * reach +
+                          2 * (merges + 1) * (log.relative(0) * logarithm + log.beside(0, n) + log.smallest());
   return (std::expm1(argument + merges * (exp.relative(below + logarithm) + 3 * r.unit))) * (1 + 0x1p-10);
 }
 
@@ -138,13 +146,16 @@ WeightedMean<Bounded>::WeightedMean(View<const Bounded> weights, const Bounded& 
     w.error += merging * (w.value + w.error);
     w.statistical += merging * (w.value + w.statistical);
     const double reach = w.value + w.error, rescalings = rescaled.of(w);
-    const double apart = merging + (1 + shorter) * (1 + r.unit + r.division) * (1 + 2 * rescalings * r.unit * (1 + rescalings * 4 * r.unit)) - 1;
+    const double apart =
+        merging +
+        (1 + shorter) * (1 + r.unit + r.division) * (1 + 2 * rescalings * r.unit * (1 + rescalings * 4 * r.unit)) - 1;
     // The product with a value is rounded too, after the roundings of the weight.
     const double own = reach * (apart + r.unit * (1 + apart));
     weights_.push_back({w, own, reach > 0 ? shorter * r.input_floor : 0});
     sum += w;
     errors_ += w.error;
-    finite_ &= std::fabs(w.value) <= DBL_MAX && std::isfinite(w.error) && !(shorter > 0 && r.leaves_inputs(w.value, w.error));
+    finite_ &=
+        std::fabs(w.value) <= DBL_MAX && std::isfinite(w.error) && !(shorter > 0 && r.leaves_inputs(w.value, w.error));
   }
   sum_ = sum.value();
 }
@@ -153,14 +164,16 @@ Bounded WeightedMean<Bounded>::mean() const {
   const Roundings& r = Roundings::current();
   Terms terms;
   bool finite = finite_;
-  double shared = 0;       // sum of e_j |v_j|, which the numerator's error includes
+  double shared = 0;      // sum of e_j |v_j|, which the numerator's error includes
   double beforehand = 0;  // underflow in weights divided beforehand, and in their products
   for (std::size_t j = 0; j < weights_.size(); ++j) {
     const auto& [w, own, stored] = weights_[j];
     const Bounded& v = values_[j];
     const double size = std::fabs(v.value), term = w.value * v.value;
     finite &= size <= DBL_MAX && std::isfinite(v.error);
-    terms.add(term, w.error * size + (own + stored) * (size + v.error) + (w.value + w.error) * v.error + (size > 0 ? r.underflow : 0),
+    terms.add(term,
+              w.error * size + (own + stored) * (size + v.error) + (w.value + w.error) * v.error +
+                  (size > 0 ? r.underflow : 0),
               w.may_overflow || v.may_overflow);
     if (r.aligned_floor > 0) terms.align(w.value + w.error, size + v.error, r.aligned_floor, term);
     shared += w.error * size;
@@ -183,12 +196,16 @@ Bounded WeightedMean<Bounded>::mean() const {
   // The bounds of both sums include the weights' errors in full. `moves` replaces these errors.
   const auto inherited = [&](double of_products, double of_weights, double moves) {
     const double slack = 4 * kDoubleSlack * (of_products + std::fabs(mean) * of_weights);
-    return (std::max(of_products - shared, 0.0) + moves + std::fabs(mean) * std::max(of_weights - errors_, 0.0) + slack) / least;
+    return (std::max(of_products - shared, 0.0) + moves + std::fabs(mean) * std::max(of_weights - errors_, 0.0) +
+            slack) /
+           least;
   };
-  return rounded(mean, inherited(numerator.error, sum_.error, moved),
-                 inherited(numerator.statistical, sum_.statistical, moved_statistical), r.underflow + beforehand * (1 + 2 * r.growth(terms.count)),
-                 numerator.may_overflow || sum_.may_overflow || !(std::ldexp(terms.magnitude, r.of.lazy_rescaling) <= r.largest), r.unit,
-                 r.division);
+  return rounded(
+      mean, inherited(numerator.error, sum_.error, moved),
+      inherited(numerator.statistical, sum_.statistical, moved_statistical),
+      r.underflow + beforehand * (1 + 2 * r.growth(terms.count)),
+      numerator.may_overflow || sum_.may_overflow || !(std::ldexp(terms.magnitude, r.of.lazy_rescaling) <= r.largest),
+      r.unit, r.division);
 }
 
 }  // namespace assay

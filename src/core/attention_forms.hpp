@@ -116,7 +116,8 @@ class ScaledDot<Bounded> {
  private:
   Bounded scale_;
   Sum<Bounded> sum_;
-  double magnitude_ = 0, both_ = 0, left_ = 0, count_ = 0;  ///< sums of |x y| and |x| + |y|, largest |x|, number of terms
+  /// sums of |x y| and |x| + |y|, largest |x|, number of terms
+  double magnitude_ = 0, both_ = 0, left_ = 0, count_ = 0;
 };
 
 /// Errors shared by all weights cancel: an error e of a weight moves the mean by e |v - mean| / sum w
@@ -136,8 +137,8 @@ class WeightedMean<Bounded> {
  private:
   struct Weight {
     Bounded w;
-    double own;      ///< further error of the weight's product with a value of 1
-    double stored;   ///< absolute part of `own`
+    double own;     ///< further error of the weight's product with a value of 1
+    double stored;  ///< absolute part of `own`
   };
   Bounded mean() const;
 

@@ -102,16 +102,11 @@ struct Range {
 
 Range range_of(Format format) {
   switch (format) {
-    case Format::f32:
-      return {FLT_MIN, FLT_MAX};
-    case Format::tf32:
-      return {FLT_MIN, (2 - 0x1p-10) * 0x1p127};
-    case Format::f16:
-      return {0x1p-14, 65504};
-    case Format::bf16:
-      return {FLT_MIN, (2 - 0x1p-7) * 0x1p127};
-    case Format::tf32x3:
-      return {0x1p-116, FLT_MAX};  // the lower part is subnormal below this
+    case Format::f32: return {FLT_MIN, FLT_MAX};
+    case Format::tf32: return {FLT_MIN, (2 - 0x1p-10) * 0x1p127};
+    case Format::f16: return {0x1p-14, 65504};
+    case Format::bf16: return {FLT_MIN, (2 - 0x1p-7) * 0x1p127};
+    case Format::tf32x3: return {0x1p-116, FLT_MAX};  // the lower part is subnormal below this
   }
   return {};
 }
@@ -208,15 +203,11 @@ namespace {
 /// Returns whether x is representable in the format, so that rounding leaves it unchanged.
 bool held_by(Format format, float x) {
   switch (format) {
-    case Format::f32:
-      return true;
+    case Format::f32: return true;
     case Format::tf32:
-    case Format::tf32x3:
-      return (std::bit_cast<std::uint32_t>(x) & 0x1fffu) == 0;
-    case Format::f16:
-      return widen(to_half(x)) == x;
-    case Format::bf16:
-      return widen(to_bfloat16(x)) == x;
+    case Format::tf32x3: return (std::bit_cast<std::uint32_t>(x) & 0x1fffu) == 0;
+    case Format::f16: return widen(to_half(x)) == x;
+    case Format::bf16: return widen(to_bfloat16(x)) == x;
   }
   return false;
 }
@@ -277,7 +268,8 @@ Bounded Terms::sum(Terms t, const Roundings& r) {
   const bool vary = t.squares / t.count - mean * mean >= half_unit * half_unit;
   if (r.nearest && vary) {
     const auto likely = [&](double rounded, double small) {
-      return (kLambda * r.unit * std::sqrt(rounded) * (spread + 5 * small) + inherited + 5 * small + evaluation) * slack;
+      return (kLambda * r.unit * std::sqrt(rounded) * (spread + 5 * small) + inherited + 5 * small + evaluation) *
+             slack;
     };
     statistical = std::min(worst, likely(t.count, 0));
     if (aside) statistical = std::min(statistical, likely(large, t.small));
@@ -287,13 +279,15 @@ Bounded Terms::sum(Terms t, const Roundings& r) {
 
 Bounded operator+(const Bounded& x, const Bounded& y) {
   const double sum = x.value + y.value;
-  if (std::isinf(sum) && std::isfinite(x.value) && std::isfinite(y.value) && !(x.error + y.error <= DBL_MAX / 4)) return anything();
+  if (std::isinf(sum) && std::isfinite(x.value) && std::isfinite(y.value) && !(x.error + y.error <= DBL_MAX / 4))
+    return anything();
   // If the sum of two floats is a float, every machine computes exactly that float.
   if (x.error == 0 && y.error == 0 && !x.may_overflow && !y.may_overflow && is_float(x.value) && is_float(y.value) &&
       exact_sum(x.value, y.value, sum) && held_exactly(sum, Roundings::current()))
     return {sum, 0, 0, false};
   const Roundings& r = Roundings::current();
-  return rounded(sum, x.error + y.error, x.statistical + y.statistical, r.narrow ? r.underflow : r.flush, x.may_overflow || y.may_overflow);
+  return rounded(sum, x.error + y.error, x.statistical + y.statistical, r.narrow ? r.underflow : r.flush,
+                 x.may_overflow || y.may_overflow);
 }
 
 Bounded operator-(const Bounded& x) { return {-x.value, x.error, x.statistical, x.may_overflow}; }

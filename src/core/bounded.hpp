@@ -239,9 +239,12 @@ inline Product operator*(const Bounded& x, const Bounded& y) {
   if (!(std::fabs(value) <= DBL_MAX)) [[unlikely]]
     return detail::special_product(x, y);
   const double ax = std::fabs(x.value), ay = std::fabs(y.value);
-  return {value, ax * y.error + ay * x.error + x.error * y.error,
-          ax * y.statistical + ay * x.statistical + x.statistical * y.statistical, x.may_overflow || y.may_overflow,
-          ax + x.error, ay + y.error};
+  return {value,
+          ax * y.error + ay * x.error + x.error * y.error,
+          ax * y.statistical + ay * x.statistical + x.statistical * y.statistical,
+          x.may_overflow || y.may_overflow,
+          ax + x.error,
+          ay + y.error};
 }
 
 }  // namespace assay

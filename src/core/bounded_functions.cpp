@@ -39,7 +39,8 @@ Bounded function_of(Function which, const Bounded& x, F f, Spread spread, bool m
     const double reach = std::fabs(value) + inherited;
     const double own = reach > 0 ? promised.within(magnitude + e, reach) + narrow * reach : 0;
     return finite_or_infinite((inherited + own + promised.beside(magnitude - e, magnitude + e) + smallest) *
-                              (1 + kDoubleSlack) + kDoubleSlack * reach);
+                                  (1 + kDoubleSlack) +
+                              kDoubleSlack * reach);
   };
   const double worst = bound(x.error);
   const bool overflows = may_overflow || std::fabs(value) + worst > r.largest;
@@ -82,13 +83,14 @@ Bounded reciprocal_sqrt(const Bounded& x) {
   // Either a library's own function, or its square root and its division. The function's error in excess of one
   // division stands for the root.
   const double by_root = accuracy(r.of.functions, Function::sqrt).relative(0);
-  const double root = std::max(by_root * (1 + 2 * by_root), accuracy(r.of.functions, Function::reciprocal_sqrt).relative(0) - r.division);
+  const double root = std::max(by_root * (1 + 2 * by_root),
+                               accuracy(r.of.functions, Function::reciprocal_sqrt).relative(0) - r.division);
   const auto inherited = [&](double e) {
     if (!(e > 0)) return 0.0;
     return e < x.value ? f(x.value - e) - value : kInfinity;
   };
-  const Bounded result =
-      rounded(value, inherited(x.error), inherited(x.statistical), 0, x.may_overflow || x.value < x.error, r.division, root + kDoubleSlack);
+  const Bounded result = rounded(value, inherited(x.error), inherited(x.statistical), 0,
+                                 x.may_overflow || x.value < x.error, r.division, root + kDoubleSlack);
   return x.may_overflow ? reaching(result, std::fabs(value)) : result;
 }
 
@@ -100,7 +102,8 @@ Bounded product(const Bounded& a, const Bounded& b, const Bounded& c) {
   const double pairs[] = {reach(a) * reach(b), reach(b) * reach(c), reach(a) * reach(c)};
   // If one factor is infinite, the product is infinite in every order, unless the two other factors vanish first.
   if (!(std::fabs(abc.value) <= DBL_MAX))
-    return {abc.value, 0, 0, !std::isnan(abc.value) && (abc.may_overflow || *std::min_element(pairs, pairs + 3) < FLT_MIN)};
+    return {abc.value, 0, 0,
+            !std::isnan(abc.value) && (abc.may_overflow || *std::min_element(pairs, pairs + 3) < FLT_MIN)};
   if (reach(a) > 0 && reach(b) > 0 && reach(c) > 0 && *std::min_element(pairs, pairs + 3) < r.least) return anything();
   // Two roundings in any order. The underflow loss of the first product is scaled by the third factor.
   const double largest_factor = std::max({reach(a), reach(b), reach(c)});
@@ -135,7 +138,9 @@ Bounded sigmoid(const Bounded& x) {
     const bool overflows = (std::exp(e - x.value) * (1 + by_exp) + 1) * (1 + r.unit) > r.largest;
     const double lost = 2 * r.underflow + (overflows ? value : 0);
     const double reach = value + inherited;
-    return f < 1 ? finite_or_infinite((inherited + f / (1 - f) * reach + r.unit * binade(reach / (1 - f)) + lost) * (1 + kDoubleSlack)) : 1;
+    return f < 1 ? finite_or_infinite((inherited + f / (1 - f) * reach + r.unit * binade(reach / (1 - f)) + lost) *
+                                      (1 + kDoubleSlack))
+                 : 1;
   };
   const double worst = bound(x.error);
   const Bounded result(value, worst, std::min(worst, bound(x.statistical)), x.may_overflow);
@@ -144,8 +149,8 @@ Bounded sigmoid(const Bounded& x) {
 
 Bounded sigmoid_complement(const Bounded& x) {
   const Bounded mirrored = sigmoid(-x), difference = Bounded(1) - sigmoid(x);
-  return {mirrored.value, std::max(mirrored.error, difference.error), std::max(mirrored.statistical, difference.statistical),
-          mirrored.may_overflow};
+  return {mirrored.value, std::max(mirrored.error, difference.error),
+          std::max(mirrored.statistical, difference.statistical), mirrored.may_overflow};
 }
 
 // A running sum is rescaled when its maximum grows to a number above all terms seen before. Hence a term is rescaled at
@@ -182,13 +187,16 @@ Bounded softmax_term(const Bounded& x, const Bounded& maximum, double rescalings
   if (r.of.online_tile > 0 && std::fabs(argument.value) <= DBL_MAX) {  // parts round even if x - maximum is exact
     const Accuracy& promised = accuracy(r.of.functions, Function::exp);
     const double stale = promised.relative(r.stale()) - promised.relative(0);
-    const auto in_parts = [&](double e) { return (e + r.unit * (std::fabs(argument.value) + e + r.stale()) + stale) * (1 + kDoubleSlack); };
+    const auto in_parts = [&](double e) {
+      return (e + r.unit * (std::fabs(argument.value) + e + r.stale()) + stale) * (1 + kDoubleSlack);
+    };
     argument.error = std::max(argument.error, in_parts(x.error + maximum.error));
     argument.statistical = std::max(argument.statistical, in_parts(x.statistical + maximum.statistical));
   }
   Bounded term = exp(argument);
   // x <= maximum: if the difference overflows, it overflows to -inf, and exp gives 0 for both.
-  if (std::isfinite(x.value) && std::isfinite(maximum.value)) term.may_overflow = x.may_overflow || maximum.may_overflow;
+  if (std::isfinite(x.value) && std::isfinite(maximum.value))
+    term.may_overflow = x.may_overflow || maximum.may_overflow;
   if (rescalings <= 0) return term;
   const double extra = rescalings * ((accuracy(r.of.functions, Function::exp).relative(0) + r.unit) *
                                          (std::fabs(term.value) + term.error) * (1 + rescalings * 4 * r.unit) +
@@ -224,9 +232,11 @@ Bounded stored(DType dtype, const Bounded& x) {
   // Numbers of at least half a unit beyond the largest number round to infinity: 65520 of f16.
   const double limit = largest + std::ldexp(unit, std::ilogb(largest));
   if (magnitude - x.error >= limit) return {std::copysign(kInfinity, x.value), 0, 0, x.may_overflow};
-  if (Roundings::current().least > 0 && magnitude + x.error > 0 && !(magnitude - x.error >= smallest)) return anything();
+  if (Roundings::current().least > 0 && magnitude + x.error > 0 && !(magnitude - x.error >= smallest))
+    return anything();
   // A number that every machine holds exactly has one nearest stored number.
-  if (x.error == 0 && !x.may_overflow && static_cast<double>(static_cast<float>(x.value)) == x.value && (lost == 0 || magnitude >= smallest)) {
+  if (x.error == 0 && !x.may_overflow && static_cast<double>(static_cast<float>(x.value)) == x.value &&
+      (lost == 0 || magnitude >= smallest)) {
     const double off = std::fabs(stored(dtype, static_cast<float>(x.value)) - x.value);
     return {x.value, off, off, magnitude >= limit};
   }
@@ -240,44 +250,47 @@ Bounded sqrt(const Bounded& x) {
     if (e <= x.value) return e / (root + std::sqrt(x.value - e));
     return std::max(root, std::sqrt(x.value + e) - root);
   };
-  return function_of(Function::sqrt, x, [](double v) { return std::sqrt(v); }, spread,
-                     x.may_overflow || x.value < x.error);
+  return function_of(
+      Function::sqrt, x, [](double v) { return std::sqrt(v); }, spread, x.may_overflow || x.value < x.error);
 }
 
 Bounded exp(const Bounded& x) {
   const auto f = [](double v) { return std::exp(v); };
-  const Bounded power = function_of(Function::exp, x, f, [&](double e) { return exp_spread(x.value, e); }, x.may_overflow);
+  const Bounded power = function_of(
+      Function::exp, x, f, [&](double e) { return exp_spread(x.value, e); }, x.may_overflow);
   return x.may_overflow ? reached_from_below(power, 0) : power;  // exp(-inf) = 0
 }
 
 Bounded expm1(const Bounded& x) {
   const auto f = [](double v) { return std::expm1(v); };
-  const Bounded less_one =
-      function_of(Function::expm1, x, f, [&](double e) { return exp_spread(x.value, e); }, x.may_overflow);
+  const Bounded less_one = function_of(
+      Function::expm1, x, f, [&](double e) { return exp_spread(x.value, e); }, x.may_overflow);
   return x.may_overflow ? reached_from_below(less_one, -1) : less_one;  // expm1(-inf) = -1
 }
 
 Bounded log(const Bounded& x) {
   const auto spread = [&](double e) { return e < x.value ? -std::log1p(-e / x.value) : kInfinity; };
-  return function_of(Function::log, x, [](double v) { return std::log(v); }, spread,
-                     x.may_overflow || x.value < x.error);
+  return function_of(
+      Function::log, x, [](double v) { return std::log(v); }, spread, x.may_overflow || x.value < x.error);
 }
 
 Bounded log1p(const Bounded& x) {
   const double base = 1 + x.value;
   const auto spread = [&](double e) { return e < base ? -std::log1p(-e / base) : kInfinity; };
-  return function_of(Function::log1p, x, [](double v) { return std::log1p(v); }, spread,
-                     x.may_overflow || base < x.error);
+  return function_of(
+      Function::log1p, x, [](double v) { return std::log1p(v); }, spread, x.may_overflow || base < x.error);
 }
 
 Bounded sin(const Bounded& x) {
   const auto spread = [](double e) { return std::min(e, 2.0); };
-  return function_of(Function::sin, x, [](double v) { return std::sin(v); }, spread, x.may_overflow);
+  return function_of(
+      Function::sin, x, [](double v) { return std::sin(v); }, spread, x.may_overflow);
 }
 
 Bounded cos(const Bounded& x) {
   const auto spread = [](double e) { return std::min(e, 2.0); };
-  return function_of(Function::cos, x, [](double v) { return std::cos(v); }, spread, x.may_overflow);
+  return function_of(
+      Function::cos, x, [](double v) { return std::cos(v); }, spread, x.may_overflow);
 }
 
 Bounded tanh(const Bounded& x) {
@@ -286,7 +299,8 @@ Bounded tanh(const Bounded& x) {
     const double nearer = std::tanh(std::max(std::fabs(x.value) - e, 0.0));
     return std::min(e * (1 - nearer * nearer), 2.0);
   };
-  const Bounded t = function_of(Function::tanh, x, [](double v) { return std::tanh(v); }, spread, x.may_overflow);
+  const Bounded t = function_of(
+      Function::tanh, x, [](double v) { return std::tanh(v); }, spread, x.may_overflow);
   return x.may_overflow ? reaching(t, 2) : t;  // tanh of either infinity is 1 or -1
 }
 

@@ -46,7 +46,8 @@ std::string remedy_for(int error) {
 void create_folders(const fs::path& folder) {
   std::error_code error, none;
   if (folder.empty() || fs::create_directories(folder, error) || fs::is_directory(folder, none)) return;
-  throw InputError(folder.string(), "the folder cannot be created: " + (error ? error.message() : std::string(std::strerror(ENOTDIR))),
+  throw InputError(folder.string(),
+                   "the folder cannot be created: " + (error ? error.message() : std::string(std::strerror(ENOTDIR))),
                    remedy_for(error.value()));
 }
 
@@ -89,7 +90,8 @@ void write(const fs::path& path, std::string_view text) {
   const fs::path target = fs::is_symlink(path, none) ? fs::weakly_canonical(path, none) : path;
   struct stat before {};
   const bool replaces = stat(target.c_str(), &before) == 0, device = replaces && S_ISCHR(before.st_mode);
-  if (replaces && !device && !S_ISREG(before.st_mode)) fail(S_ISDIR(before.st_mode) ? "it is a folder" : "it is a pipe, a socket or a disk");
+  if (replaces && !device && !S_ISREG(before.st_mode))
+    fail(S_ISDIR(before.st_mode) ? "it is a folder" : "it is a pipe, a socket or a disk");
   if (replaces && access(target.c_str(), W_OK) != 0) fail(std::strerror(errno), errno);
   fs::path part = target;
   if (!device) part.concat(".").concat(std::to_string(getpid())).concat(".part");

@@ -76,7 +76,8 @@ template <>
 class Rescalings<Bounded> {
  public:
   template <class F>
-  Rescalings(Index n, F score) : Rescalings(most(static_cast<std::size_t>(n)) > 0 ? drawn(n, score) : std::vector<Bounded>()) {}
+  Rescalings(Index n, F score)
+      : Rescalings(most(static_cast<std::size_t>(n)) > 0 ? drawn(n, score) : std::vector<Bounded>()) {}
   double of(const Bounded& term) const;
   /// Returns the most rescalings of a term in a row of `terms` terms.
   static double most(std::size_t terms);

@@ -37,7 +37,7 @@ inline constexpr std::array<float, 16> kNf4{
     0.7229568362236023F,
     1.0F,
 };
-inline constexpr std::uint8_t kNf4Zero = 7;        ///< the code of 0
+inline constexpr std::uint8_t kNf4Zero = 7;         ///< the code of 0
 inline constexpr std::uint8_t kNf4ZeroPair = 0x77;  ///< two zero codes
 
 /// Returns the midpoint of entries i and i + 1, rounded to float, for each i: the largest value of a block that has
@@ -53,9 +53,13 @@ inline constexpr std::array<float, 15> kNf4Midpoints = nf4_midpoints();
 /// smallest nonzero midpoint is 0.0398), so that devices that flush subnormals give the same bits as devices that do
 /// not.
 inline constexpr float kNf4Smallest = 0x1p-120F;
-constexpr float nf4_scale(float absmax) { return -kNf4Smallest < absmax && absmax < kNf4Smallest ? absmax * 0.0F : absmax; }
+constexpr float nf4_scale(float absmax) {
+  return -kNf4Smallest < absmax && absmax < kNf4Smallest ? absmax * 0.0F : absmax;
+}
 
 /// Returns the code of element p of a row of packed bytes.
-constexpr unsigned nf4_code(const std::uint8_t* row, Index p) { return p % 2 == 0 ? row[p / 2] >> 4U : row[p / 2] & 15U; }
+constexpr unsigned nf4_code(const std::uint8_t* row, Index p) {
+  return p % 2 == 0 ? row[p / 2] >> 4U : row[p / 2] & 15U;
+}
 
 }  // namespace assay

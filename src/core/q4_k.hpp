@@ -62,7 +62,8 @@ struct Line {
 /// Returns step and minimum of sub-block b; both are exact.
 constexpr Line line_of(const std::uint8_t* block, Index b) {
   const Scale s = unpack(block + kPacked, b);
-  return {widen(half_at(block)) * static_cast<float>(s.scale), widen(half_at(block + 2)) * static_cast<float>(s.minimum)};
+  return {widen(half_at(block)) * static_cast<float>(s.scale),
+          widen(half_at(block + 2)) * static_cast<float>(s.minimum)};
 }
 
 /// Returns the 4-bit code of value i.

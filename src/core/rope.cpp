@@ -35,9 +35,9 @@ const std::vector<RopeFrequency>& rope_frequencies(double theta, Index d, bool f
   const Digits50 ratio = pow(Digits50(theta), Digits50(-2) / d);
   Digits50 frequency = 1;
   for (Index i = 0; i < d / 2; ++i, frequency *= ratio)
-    table.frequencies.push_back(float32_angle
-                                    ? RopeFrequency{{std::bit_cast<std::uint32_t>(static_cast<float>(frequency)), 0, 0, 0}}
-                                    : in_revolutions(frequency));
+    table.frequencies.push_back(
+        float32_angle ? RopeFrequency{{std::bit_cast<std::uint32_t>(static_cast<float>(frequency)), 0, 0, 0}}
+                      : in_revolutions(frequency));
   return table.frequencies;
 }
 

@@ -23,12 +23,19 @@ double rope_error(double position, double theta, Index i, Index d, bool float32_
   const bool exact = r.of.frequencies == Frequencies::exact;
   if (exact && float32_angle) return 0;
   const double unit = exact ? 0x1p-53 : r.unit;
-  const double e = 2 * static_cast<double>(i) / static_cast<double>(d), step = 2 / static_cast<double>(d), logarithm = std::log(theta);
-  const auto relative = [&](Function function, double x) { return exact ? 4 * unit : accuracy(r.of.functions, function).relative(x); };
+  const double e = 2 * static_cast<double>(i) / static_cast<double>(d), step = 2 / static_cast<double>(d),
+               logarithm = std::log(theta);
+  const auto relative = [&](Function function, double x) {
+    return exact ? 4 * unit : accuracy(r.of.functions, function).relative(x);
+  };
   const double pow = relative(Function::pow, 0);
-  const auto power = [&](double of) { return 3 * unit * of * logarithm + std::max(pow, relative(Function::exp, of * logarithm)) + unit; };
+  const auto power = [&](double of) {
+    return 3 * unit * of * logarithm + std::max(pow, relative(Function::exp, of * logarithm)) + unit;
+  };
   const double by_power = i > 0 ? power(e) : 0, by_products = static_cast<double>(i) * (power(step) + unit) + pow;
-  const double frequency = exact ? std::max(by_power, by_products) : r.of.frequencies == Frequencies::products ? by_products : by_power;
+  const double frequency = exact                                       ? std::max(by_power, by_products)
+                           : r.of.frequencies == Frequencies::products ? by_products
+                                                                       : by_power;
   const double angle = position * std::pow(theta, -e);
   return angle * (frequency + unit * (float32_angle ? 3 : 1)) * (1 + 0x1p-10);
 }

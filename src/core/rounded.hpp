@@ -23,7 +23,8 @@ inline Bounded rounded(double value, double error, double statistical, double un
   const Roundings& r = Roundings::current();
   const auto bound = [&](double inherited) {
     const double reach = magnitude + inherited;
-    return finite_or_infinite((inherited + before * reach + unit * binade(reach * (1 + before)) + underflow) * (1 + kDoubleSlack));
+    return finite_or_infinite((inherited + before * reach + unit * binade(reach * (1 + before)) + underflow) *
+                              (1 + kDoubleSlack));
   };
   const double worst = bound(error);
   const bool overflows = may_overflow || magnitude + worst > r.largest;
@@ -70,8 +71,9 @@ inline Bounded divided(const Bounded& x, const Bounded& y, double unit, double b
   };
   // x / 0 is NaN or an infinity of either sign if x may vanish; x / y vanishes if y may overflow.
   const bool another_class = sign_uncertain(y) || (y.value == 0 && sign_uncertain(x));
-  const Bounded result = rounded(quotient, inherited(x.error, y.error), inherited(x.statistical, y.statistical),
-                                 Roundings::current().underflow, x.may_overflow || y.may_overflow || another_class, unit, before);
+  const Bounded result =
+      rounded(quotient, inherited(x.error, y.error), inherited(x.statistical, y.statistical),
+              Roundings::current().underflow, x.may_overflow || y.may_overflow || another_class, unit, before);
   return in_range(y.may_overflow ? reaching(result, std::fabs(quotient)) : result);
 }
 

@@ -60,8 +60,7 @@ constexpr Shape row_major_strides(const Shape& shape) {
 /// Formats as "[2, 3]".
 inline std::string to_string(const Shape& shape) {
   std::string text = "[";
-  for (int axis = 0; axis < shape.rank(); ++axis)
-    text += (axis ? ", " : "") + std::to_string(shape[axis]);
+  for (int axis = 0; axis < shape.rank(); ++axis) text += (axis ? ", " : "") + std::to_string(shape[axis]);
   return text + "]";
 }
 

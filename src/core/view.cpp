@@ -19,8 +19,7 @@ std::vector<Run> runs_of(std::uintptr_t base, const Shape& shape, const Shape& s
   for (int axis = 0; axis < shape.rank(); ++axis) index[axis] = 0;
   while (true) {
     std::uintptr_t begin = base;
-    for (int axis = 0; axis < inner; ++axis)
-      begin += static_cast<std::uintptr_t>(index[axis] * strides[axis]) * bytes;
+    for (int axis = 0; axis < inner; ++axis) begin += static_cast<std::uintptr_t>(index[axis] * strides[axis]) * bytes;
     runs.push_back({begin, begin + static_cast<std::uintptr_t>(inner < 0 ? 1 : shape[inner]) * bytes});
     int axis = inner - 1;
     while (axis >= 0 && ++index[axis] == shape[axis]) index[axis--] = 0;
@@ -53,8 +52,8 @@ bool self_overlap(const Shape& shape, const Shape& strides) {
   return false;
 }
 
-bool overlap(std::uintptr_t x, const Shape& x_shape, const Shape& x_strides, std::size_t x_bytes,
-             std::uintptr_t y, const Shape& y_shape, const Shape& y_strides, std::size_t y_bytes) {
+bool overlap(std::uintptr_t x, const Shape& x_shape, const Shape& x_strides, std::size_t x_bytes, std::uintptr_t y,
+             const Shape& y_shape, const Shape& y_strides, std::size_t y_bytes) {
   if (!unit_inner(x_shape, x_strides) || !unit_inner(y_shape, y_strides)) return true;
   const std::vector<Run> xs = runs_of(x, x_shape, x_strides, x_bytes);
   const std::vector<Run> ys = runs_of(y, y_shape, y_strides, y_bytes);

@@ -20,14 +20,11 @@ class View {
 
   constexpr View() = default;
   /// Dense row-major view.
-  constexpr View(T* data, const Shape& shape)
-      : data_(data), shape_(shape), strides_(row_major_strides(shape)) {}
-  constexpr View(T* data, const Shape& shape, const Shape& strides)
-      : data_(data), shape_(shape), strides_(strides) {}
+  constexpr View(T* data, const Shape& shape) : data_(data), shape_(shape), strides_(row_major_strides(shape)) {}
+  constexpr View(T* data, const Shape& shape, const Shape& strides) : data_(data), shape_(shape), strides_(strides) {}
   /// View<float> converts to View<const float>.
   template <class U>
-    requires(std::is_same_v<const U, T>)
-  constexpr View(const View<U>& other)  // NOLINT(google-explicit-constructor)
+  requires(std::is_same_v<const U, T>) constexpr View(const View<U>& other)  // NOLINT(google-explicit-constructor)
       : data_(other.data()), shape_(other.shape()), strides_(other.strides()) {}
 
   constexpr T* data() const { return data_; }
@@ -50,9 +47,7 @@ class View {
 
   /// Returns the same elements with the two axes of a matrix exchanged: element (i, j) of the result is element (j, i)
   /// of this view.
-  constexpr View transposed() const {
-    return {data_, Shape{shape_[1], shape_[0]}, Shape{strides_[1], strides_[0]}};
-  }
+  constexpr View transposed() const { return {data_, Shape{shape_[1], shape_[0]}, Shape{strides_[1], strides_[0]}}; }
   /// Returns a vector of n elements as an [n, 1] matrix.
   constexpr View column() const { return {data_, Shape{shape_[0], 1}, Shape{strides_[0], 1}}; }
 
@@ -87,8 +82,8 @@ class StorageView {
       : dtype_(dtype), bytes_(static_cast<std::byte*>(data), shape, strides) {}
   /// Converts from a view of floats.
   template <class T>
-    requires std::is_same_v<std::remove_const_t<T>, float>
-  constexpr StorageView(const View<T>& view)  // NOLINT(google-explicit-constructor)
+  requires std::is_same_v < std::remove_const_t<T>,
+  float > constexpr StorageView(const View<T>& view)  // NOLINT(google-explicit-constructor)
       : StorageView(DType::f32, const_cast<float*>(view.data()), view.shape(), view.strides()) {}
 
   constexpr DType dtype() const { return dtype_; }
@@ -145,8 +140,8 @@ bool self_overlap(const Shape& shape, const Shape& strides);
 
 /// Returns whether two strided address sets share a byte. Exact for rows with unit inner stride; otherwise intersecting
 /// address ranges count as an overlap.
-bool overlap(std::uintptr_t x, const Shape& x_shape, const Shape& x_strides, std::size_t x_bytes,
-             std::uintptr_t y, const Shape& y_shape, const Shape& y_strides, std::size_t y_bytes);
+bool overlap(std::uintptr_t x, const Shape& x_shape, const Shape& x_strides, std::size_t x_bytes, std::uintptr_t y,
+             const Shape& y_shape, const Shape& y_strides, std::size_t y_bytes);
 
 /// Returns whether views x and y share memory.
 template <AnyView V, AnyView W>

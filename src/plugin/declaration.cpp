@@ -119,8 +119,9 @@ const std::vector<Key>& keys() {
           "an online softmax rescales only where its maximum has grown by more than this power of two, up to 64", 0, 64,
           [](Declaration & d) -> auto& { return d.arithmetic.lazy_rescaling; }),
       choice(
-          "merges_parts", "a softmax in parts, each of online_tile terms or more, merges their means by their logsumexp, each rounded", answers,
-          [](Declaration & d) -> auto& { return d.arithmetic.merges_parts; }),
+          "merges_parts",
+          "a softmax in parts, each of online_tile terms or more, merges their means by their logsumexp, each rounded",
+          answers, [](Declaration & d) -> auto& { return d.arithmetic.merges_parts; }),
       choice(
           "frequencies",
           "rotary frequencies as the contract has them, or in float32 as powers, or as products of one power",

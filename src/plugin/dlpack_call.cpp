@@ -15,14 +15,10 @@ DLDataType dlpack_type(DType dtype) {
   const auto bits = static_cast<std::uint8_t>(8 * size_of(dtype));
   switch (dtype) {
     case DType::f32:
-    case DType::f16:
-      return {kDLFloat, bits, 1};
-    case DType::bf16:
-      return {kDLBfloat, bits, 1};
-    case DType::i32:
-      return {kDLInt, bits, 1};
-    case DType::u8:
-      return {kDLUInt, bits, 1};
+    case DType::f16: return {kDLFloat, bits, 1};
+    case DType::bf16: return {kDLBfloat, bits, 1};
+    case DType::i32: return {kDLInt, bits, 1};
+    case DType::u8: return {kDLUInt, bits, 1};
   }
   return {kDLOpaqueHandle, bits, 1};
 }

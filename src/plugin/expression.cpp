@@ -23,16 +23,11 @@ constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
 double arithmetic(char sign, double a, double b, bool whole) {
   switch (sign) {
-    case '+':
-      return a + b;
-    case '-':
-      return a - b;
-    case '*':
-      return a * b;
-    case '/':
-      return b == 0 ? kNone : whole ? std::trunc(a / b) : a / b;
-    default:
-      return b == 0 ? kNone : std::fmod(a, b);
+    case '+': return a + b;
+    case '-': return a - b;
+    case '*': return a * b;
+    case '/': return b == 0 ? kNone : whole ? std::trunc(a / b) : a / b;
+    default: return b == 0 ? kNone : std::fmod(a, b);
   }
 }
 

@@ -149,8 +149,7 @@ void ForeignKernel::run(const Call& call, Device& device) {
     throw std::runtime_error(error);
   }
   if (left_changed)
-    throw ReportedError(
-        "it returned with another rounding mode or treatment of subnormals than it was called with");
+    throw ReportedError("it returned with another rounding mode or treatment of subnormals than it was called with");
 }
 
 }  // namespace assay::plugin

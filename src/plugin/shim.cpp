@@ -50,50 +50,31 @@ bool fits(double number, Type type) {
 
 double number_of(const Shim::Argument& argument, const Call& call) {
   switch (argument.what) {
-    case What::dim:
-      return static_cast<double>(call.dims[static_cast<std::size_t>(argument.index)]);
-    case What::param:
-      return call.params[static_cast<std::size_t>(argument.index)];
+    case What::dim: return static_cast<double>(call.dims[static_cast<std::size_t>(argument.index)]);
+    case What::param: return call.params[static_cast<std::size_t>(argument.index)];
     case What::stride: {
       const Tensor& tensor = tensor_at(call, argument.index);
       const std::size_t unit = argument.in_bytes ? size_of(tensor.dtype) : 1;
       return static_cast<double>(tensor.strides[argument.axis]) * static_cast<double>(unit);
     }
     case What::number:
-    case What::workspace:
-      return argument.expression.value(scope_of(call));
-    case What::constant:
-      return argument.number;
-    case What::text:
-      return argument.type == Type::character ? static_cast<double>(argument.text[0]) : 0;
-    default:
-      return 0;
+    case What::workspace: return argument.expression.value(scope_of(call));
+    case What::constant: return argument.number;
+    case What::text: return argument.type == Type::character ? static_cast<double>(argument.text[0]) : 0;
+    default: return 0;
   }
 }
 
 Value value_of(double number, Type type) {
   Value value{};
   switch (type) {
-    case Type::character:
-      value.character = static_cast<signed char>(number);
-      break;
-    case Type::int32:
-      value.int32 = static_cast<std::int32_t>(number);
-      break;
-    case Type::int64:
-      value.int64 = static_cast<std::int64_t>(number);
-      break;
-    case Type::size:
-      value.size = static_cast<std::size_t>(number);
-      break;
-    case Type::real32:
-      value.real32 = static_cast<float>(number);
-      break;
-    case Type::real64:
-      value.real64 = number;
-      break;
-    case Type::pointer:
-      break;
+    case Type::character: value.character = static_cast<signed char>(number); break;
+    case Type::int32: value.int32 = static_cast<std::int32_t>(number); break;
+    case Type::int64: value.int64 = static_cast<std::int64_t>(number); break;
+    case Type::size: value.size = static_cast<std::size_t>(number); break;
+    case Type::real32: value.real32 = static_cast<float>(number); break;
+    case Type::real64: value.real64 = number; break;
+    case Type::pointer: break;
   }
   return value;
 }
@@ -229,7 +210,8 @@ std::optional<std::string> Shim::refuse(const OpDescriptor& op, const Call& call
     if (dense && !view.contiguous()) return layout("dense row-major");
     if (row_major && !assay::row_major(view)) return layout("row-major");
     if (near && view.extent() > INT32_MAX)
-      return fmt::format("its shim requires offsets below 2^31, and {} spans {} elements", op.tensors[t].name, view.extent());
+      return fmt::format("its shim requires offsets below 2^31, and {} spans {} elements", op.tensors[t].name,
+                         view.extent());
     if (view.size() > 0 && reinterpret_cast<std::uintptr_t>(tensor.data) % alignment != 0)
       return fmt::format("its shim requires tensors aligned to {} bytes, and {} is not", alignment, op.tensors[t].name);
   }

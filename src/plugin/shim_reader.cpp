@@ -304,7 +304,9 @@ std::optional<Shim::Fixed> fixed_values(const OpDescriptor& op, const Node& node
 Condition admitted_by_contract(const OpDescriptor& op, const Shim::Fixed& fixed, const std::string& text) {
   const TensorInfo& tensor = op.tensors[static_cast<std::size_t>(fixed.tensor)];
   Condition condition;
-  condition.holds = [&tensor, value = fixed.value.value](const Scope& scope) { return admits_integer(tensor, scope.dims, value(scope)); };
+  condition.holds = [&tensor, value = fixed.value.value](const Scope& scope) {
+    return admits_integer(tensor, scope.dims, value(scope));
+  };
   condition.text = fmt::format("{}, which the contract forbids here", text);
   condition.numbers = {fixed.value};
   for (std::size_t d = 0; d < op.dims.size(); ++d)
@@ -321,9 +323,10 @@ void require(Shim& shim, std::vector<Condition>& conditions, bool& nonempty, con
   else if (word == "aligned to 16 bytes" || word == "aligned to 32 bytes" || word == "aligned to 64 bytes")
     shim.alignment = std::max(shim.alignment, static_cast<std::size_t>(std::stoi(word.substr(11))));
   else if (word.find_first_of("<>=") == word.npos && word.find(" in ") == word.npos)
-    node.fail(fmt::format("'requires' cannot be '{}'", word),
-              "write a condition such as \"k % 8 == 0\" or \"d in [64, 128]\", or one of: row-major, dense rows, offsets below 2^31, "
-              "no empty tensors, aligned to 16 bytes, aligned to 32 bytes, aligned to 64 bytes");
+    node.fail(
+        fmt::format("'requires' cannot be '{}'", word),
+        "write a condition such as \"k % 8 == 0\" or \"d in [64, 128]\", or one of: row-major, dense rows, offsets below 2^31, "
+        "no empty tensors, aligned to 16 bytes, aligned to 32 bytes, aligned to 64 bytes");
   else if (auto fixed = fixed_values(op, node)) {
     conditions.push_back(admitted_by_contract(op, *fixed, word));
     shim.fixed.push_back(std::move(*fixed));
@@ -346,7 +349,8 @@ std::string contradiction(const OpDescriptor& op, const std::vector<Condition>& 
         const bool here = holds(one), there = holds(other);
         any_one = any_one || here, any_other = any_other || there, both = here && there;
       }
-      if (any_one && any_other && !both) return fmt::format("'{}' and '{}' contradict each other", one.text, other.text);
+      if (any_one && any_other && !both)
+        return fmt::format("'{}' and '{}' contradict each other", one.text, other.text);
     }
   return {};
 }
@@ -363,8 +367,9 @@ void read_requirements(Shim& shim, const OpDescriptor& op, const Node& node) {
   for (const ParamInfo& param : op.params) params.push_back(param.typical);
   if (shim.requirements->repair(dims, params, 1)) return;
   const std::string two = contradiction(op, conditions);
-  node.fail(!two.empty() ? two : fmt::format("no call of {} was found that it admits ({} never holds)", op.name,
-                                                  shim.requirements->refuse(dims, params).value_or("it")),
+  node.fail(!two.empty() ? two
+                         : fmt::format("no call of {} was found that it admits ({} never holds)", op.name,
+                                       shim.requirements->refuse(dims, params).value_or("it")),
             "require what the contract's dims and params can satisfy");
 }
 

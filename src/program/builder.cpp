@@ -52,11 +52,17 @@ Value Builder::whole(Storage storage, const Shape& shape) {
   return add({std::move(name), add(std::move(storage)), 0, shape, row_major_strides(shape), 0, {}});
 }
 
-Value Builder::input(std::string name, const Shape& shape, DType dtype) { return whole({prefix_ + name, Kind::input, dtype, 0}, shape); }
+Value Builder::input(std::string name, const Shape& shape, DType dtype) {
+  return whole({prefix_ + name, Kind::input, dtype, 0}, shape);
+}
 
-Value Builder::state(std::string name, const Shape& shape, DType dtype) { return whole({prefix_ + name, Kind::state, dtype, 0}, shape); }
+Value Builder::state(std::string name, const Shape& shape, DType dtype) {
+  return whole({prefix_ + name, Kind::state, dtype, 0}, shape);
+}
 
-Value Builder::gradient(std::string name, const Shape& shape) { return whole({prefix_ + name, Kind::gradient, DType::f32, 0}, shape); }
+Value Builder::gradient(std::string name, const Shape& shape) {
+  return whole({prefix_ + name, Kind::gradient, DType::f32, 0}, shape);
+}
 
 Value Builder::zeros(const Shape& shape) {
   for (std::size_t i = 0; i < program_.values.size(); ++i) {
@@ -84,7 +90,9 @@ Value Builder::reshape(Value v, const Shape& shape) {
   ValueInfo info = program_[v];
   if (info.shape == shape) return v;
   if (shape.size() != info.shape.size() || !dense(info))
-    throw InputError(info.name, fmt::format("{} of shape {} cannot be seen as {}", dense(info) ? "a value" : "a value with gaps", to_string(info.shape), to_string(shape)),
+    throw InputError(info.name,
+                     fmt::format("{} of shape {} cannot be seen as {}", dense(info) ? "a value" : "a value with gaps",
+                                 to_string(info.shape), to_string(shape)),
                      "keep the number of elements, and copy what has gaps with tensor_layout first");
   info.shape = shape;
   info.strides = row_major_strides(shape);
@@ -95,7 +103,9 @@ Value Builder::reshape(Value v, const Shape& shape) {
 Value Builder::rows(Value v, Index begin, Index end) {
   ValueInfo info = program_[v];
   if (info.shape.rank() == 0 || begin < 0 || begin > end || end > info.shape[0])
-    throw InputError(info.name, fmt::format("rows {} to {} of shape {} do not exist", begin, end, to_string(info.shape)), "name rows that it has");
+    throw InputError(info.name,
+                     fmt::format("rows {} to {} of shape {} do not exist", begin, end, to_string(info.shape)),
+                     "name rows that it has");
   info.offset += begin * info.strides[0];
   info.shape[0] = end - begin;
   info.base = v;
@@ -133,8 +143,8 @@ void Builder::expect_current(Value v, const std::string& reader) const {
                      "read the value that the later step returned, or move this step before it");
 }
 
-std::vector<Value> Builder::call(std::string_view name, std::span<const Value> reads, std::span<const NamedNumber> params,
-                                 std::span<const NamedDim> dims) {
+std::vector<Value> Builder::call(std::string_view name, std::span<const Value> reads,
+                                 std::span<const NamedNumber> params, std::span<const NamedDim> dims) {
   const OpDescriptor& op = operation(name);
   Step step{&op, {}, {}, {}, prefix_ + std::string(name)};
   if (const int n = labels_[step.label]++; n > 0) step.label += fmt::format(".{}", n);
@@ -147,7 +157,8 @@ std::vector<Value> Builder::call(std::string_view name, std::span<const Value> r
     if (role != Role::in) written.push_back(t);
   }
   if (read.size() != reads.size())
-    throw InputError(where, fmt::format("it reads {} tensors and was given {}", read.size(), reads.size()), fmt::format("see assay explain {}", name));
+    throw InputError(where, fmt::format("it reads {} tensors and was given {}", read.size(), reads.size()),
+                     fmt::format("see assay explain {}", name));
 
   contract::DimBinding binding(op, where);
   for (std::size_t i = 0; i < read.size(); ++i) {
@@ -155,7 +166,9 @@ std::vector<Value> Builder::call(std::string_view name, std::span<const Value> r
     const TensorInfo& info = op.tensors[static_cast<std::size_t>(read[i])];
     const Storage& storage = program_.storage_of(reads[i]);
     if (storage.dtype != info.dtype && !(info.storage && is_floating(storage.dtype)))
-      throw InputError(where, fmt::format("{} is {}, and the contract wants {} in {}", program_[reads[i]].name, assay::name(storage.dtype), info.name, assay::name(info.dtype)),
+      throw InputError(where,
+                       fmt::format("{} is {}, and the contract wants {} in {}", program_[reads[i]].name,
+                                   assay::name(storage.dtype), info.name, assay::name(info.dtype)),
                        "pass a value of that type");
     binding.shape(read[i], program_[reads[i]].shape);
   }
@@ -164,12 +177,15 @@ std::vector<Value> Builder::call(std::string_view name, std::span<const Value> r
 
   for (const ParamInfo& info : op.params) {
     const auto given = std::ranges::find(params, info.name, &NamedNumber::name);
-    if (given == params.end()) throw InputError(where, fmt::format("the parameter {} is not given", info.name), fmt::format("see assay explain {}", name));
+    if (given == params.end())
+      throw InputError(where, fmt::format("the parameter {} is not given", info.name),
+                       fmt::format("see assay explain {}", name));
     step.params.push_back(given->value);
   }
   for (const NamedNumber& p : params)
     if (std::ranges::find(op.params, p.name, &ParamInfo::name) == op.params.end())
-      throw InputError(where, fmt::format("there is no parameter {}", p.name), fmt::format("see assay explain {}", name));
+      throw InputError(where, fmt::format("there is no parameter {}", p.name),
+                       fmt::format("see assay explain {}", name));
 
   step.tensors.resize(op.tensors.size());
   for (std::size_t i = 0; i < read.size(); ++i) step.tensors[static_cast<std::size_t>(read[i])] = reads[i];
@@ -185,7 +201,9 @@ std::vector<Value> Builder::call(std::string_view name, std::span<const Value> r
       ValueInfo after = program_[tensor];
       const Kind kind = program_.storage_of(tensor).kind;
       if (kind == Kind::input || kind == Kind::constant)
-        throw InputError(where, fmt::format("it would overwrite {}, which is {}", after.name, kind == Kind::input ? "an input" : "constant"),
+        throw InputError(where,
+                         fmt::format("it would overwrite {}, which is {}", after.name,
+                                     kind == Kind::input ? "an input" : "constant"),
                          "copy it with tensor_layout first");
       after.version = write(after);
       after.base = {};

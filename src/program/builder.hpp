@@ -1,4 +1,5 @@
-// Builds programs. Every operation that has a contract is a function of the values it reads (program/operations.hpp, generated).
+// Builds programs. Every operation that has a contract is a function of the values it reads (program/operations.hpp,
+// generated).
 #pragma once
 
 #include <map>
@@ -19,8 +20,9 @@ struct NamedDim {
   Index extent;
 };
 
-/// Appends steps to a program. Every function throws InputError, with the step's label, where its arguments do not fit: a shape that
-/// the contract does not name, extents that contradict each other, a read of a version that a later step has overwritten.
+/// Appends steps to a program. Every function throws InputError, with the step's label, where its arguments do not fit:
+/// a shape that the contract does not name, extents that contradict each other, a read of a version that a later step
+/// has overwritten.
 class Builder {
  public:
   Builder() = default;
@@ -45,9 +47,10 @@ class Builder {
   /// The same elements as the steps so far leave them.
   Value latest(Value v);
 
-  /// Appends a call. `reads` holds the tensors that the operation reads, those that it changes in place among them, in the contract's
-  /// order; `dims` those dims that no shape of them gives. Params that are not named take the contract's typical value only where
-  /// the contract has one. Returns the tensors that the operation writes, in the contract's order.
+  /// Appends a call. `reads` holds the tensors that the operation reads, those that it changes in place among them, in
+  /// the contract's order; `dims` those dims that no shape of them gives. Params that are not named take the contract's
+  /// typical value only where the contract has one. Returns the tensors that the operation writes, in the contract's
+  /// order.
   std::vector<Value> call(std::string_view op, std::span<const Value> reads, std::span<const NamedNumber> params = {},
                           std::span<const NamedDim> dims = {});
 
@@ -86,8 +89,8 @@ class Builder {
     Index begin, end;  ///< elements of the storage
   };
   std::vector<std::vector<Write>> writes_;  ///< of each storage; the n-th one made version n
-  std::map<std::string, int> labels_;      ///< how often each label was given
-  std::int32_t flat_[2] = {-1, -1};        ///< storages of frozen and of trainable parameters
+  std::map<std::string, int> labels_;       ///< how often each label was given
+  std::int32_t flat_[2] = {-1, -1};         ///< storages of frozen and of trainable parameters
 };
 
 }  // namespace assay::program

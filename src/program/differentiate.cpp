@@ -88,7 +88,8 @@ class Backward {
       if (storage.kind == Kind::parameter) {
         Value& all = flat_gradients_[info.storage];
         if (!all) all = builder_.gradient("gradients of " + storage.name, {storage.elements});
-        leaf_gradient_[leaf.id] = builder_.reshape(builder_.rows(all, info.offset, info.offset + info.shape.size()), info.shape);
+        leaf_gradient_[leaf.id] =
+            builder_.reshape(builder_.rows(all, info.offset, info.offset + info.shape.size()), info.shape);
       } else {
         leaf_gradient_[leaf.id] = builder_.gradient("gradient of " + info.name, info.shape);
       }
@@ -164,7 +165,8 @@ class Backward {
       const TensorInfo& info = s.op->tensors[t];
       if (info.role == Role::in) continue;
       const auto known = partials_.find(forward_.base_of(s.tensors[t]).id);
-      if (known != partials_.end()) upstream[t] = builder_.reshape(known->second.value, forward_[s.tensors[t]].shape), any = true;
+      if (known != partials_.end())
+        upstream[t] = builder_.reshape(known->second.value, forward_[s.tensors[t]].shape), any = true;
     }
     if (!any) return;
     std::map<std::string_view, std::pair<const OpDescriptor*, std::vector<Value>>> composed;  // by the call's text
@@ -172,8 +174,10 @@ class Backward {
       const TensorInfo& info = s.op->tensors[t];
       if (info.role == Role::out || !is_floating(info.dtype) || !on_path(s.tensors[t])) continue;
       const auto gradient = std::ranges::find(s.op->gradients, static_cast<int>(t), &GradientInfo::input);
-      if (gradient == s.op->gradients.end() || gradient->by.empty()) {  // an error only for leaves that no other path reaches
-        for (const std::size_t w : leaves_[static_cast<std::size_t>(forward_.base_of(s.tensors[t]).id)]) ends_[w] = {&s, info.no_gradient};
+      // an error only for leaves that no other path reaches
+      if (gradient == s.op->gradients.end() || gradient->by.empty()) {
+        for (const std::size_t w : leaves_[static_cast<std::size_t>(forward_.base_of(s.tensors[t]).id)])
+          ends_[w] = {&s, info.no_gradient};
         continue;
       }
       const contract::Composition composition(gradient->by);
@@ -185,7 +189,8 @@ class Backward {
       if (found == composed.end()) found = composed.emplace(gradient->by, compose(s, composition, t, upstream)).first;
       const auto& [op, results] = found->second;
       std::size_t position = 0;
-      for (std::size_t o = 0; o < contract::gradient_output(*op, info.name); ++o) position += op->tensors[o].role != Role::in;
+      for (std::size_t o = 0; o < contract::gradient_output(*op, info.name); ++o)
+        position += op->tensors[o].role != Role::in;
       contribute(s.tensors[t], {results.at(position), true});
     }
   }
@@ -195,21 +200,26 @@ class Backward {
     for (std::size_t t = 0; t < s.tensors.size(); ++t) {
       const TensorInfo& info = s.op->tensors[t];
       if (info.name == name) return s.tensors[t];
-      if (info.role != Role::in && fmt::format("d{}", info.name) == name) return upstream[t] ? upstream[t] : builder_.zeros(forward_[s.tensors[t]].shape);
+      if (info.role != Role::in && fmt::format("d{}", info.name) == name)
+        return upstream[t] ? upstream[t] : builder_.zeros(forward_[s.tensors[t]].shape);
     }
-    throw InputError(std::string(s.op->file), fmt::format("a gradient's call names {}, which is no tensor and no d<output>", name), "use the contract's own names");
+    throw InputError(std::string(s.op->file),
+                     fmt::format("a gradient's call names {}, which is no tensor and no d<output>", name),
+                     "use the contract's own names");
   }
 
-  std::pair<const OpDescriptor*, std::vector<Value>> compose(const Step& s, const contract::Composition& composition, std::size_t input,
-                                                             const std::vector<Value>& upstream) {
+  std::pair<const OpDescriptor*, std::vector<Value>> compose(const Step& s, const contract::Composition& composition,
+                                                             std::size_t input, const std::vector<Value>& upstream) {
     const OpDescriptor& op = operation(composition.op);
     std::vector<Value> reads;
     for (const std::string_view name : composition.arguments) reads.push_back(argument(s, upstream, name));
     std::vector<NamedNumber> params;
     for (std::size_t p = 0; p < s.op->params.size(); ++p)
-      if (std::ranges::find(op.params, s.op->params[p].name, &ParamInfo::name) != op.params.end()) params.push_back({s.op->params[p].name, s.params[p]});
+      if (std::ranges::find(op.params, s.op->params[p].name, &ParamInfo::name) != op.params.end())
+        params.push_back({s.op->params[p].name, s.params[p]});
     std::vector<NamedDim> dims;
-    for (const auto& [d, extent] : contract::free_dims(op, *s.op, s.dims, input)) dims.push_back({op.dims[d].name, extent});
+    for (const auto& [d, extent] : contract::free_dims(op, *s.op, s.dims, input))
+      dims.push_back({op.dims[d].name, extent});
     const Builder::Scope scope(builder_, "backward." + s.label);
     return {&op, builder_.call(composition.op, reads, params, dims)};
   }
@@ -217,28 +227,37 @@ class Backward {
   [[noreturn]] void refuse(std::size_t w) const {
     const ValueInfo& leaf = forward_[wanted_[w]];
     if (const auto& [step, reason] = ends_[w]; step != nullptr) {
-      const std::string_view why = !reason.empty() ? reason : !step->op->no_gradients.empty() ? step->op->no_gradients : "the contract names no call for it";
-      throw InputError(leaf.name, fmt::format("it has no gradient: its path ends at {}, which has none: {}", describe(*step), why),
+      const std::string_view why = !reason.empty()                   ? reason
+                                   : !step->op->no_gradients.empty() ? step->op->no_gradients
+                                                                     : "the contract names no call for it";
+      throw InputError(leaf.name,
+                       fmt::format("it has no gradient: its path ends at {}, which has none: {}", describe(*step), why),
                        "use an operation that has gradients, or do not want this one");
     }
     if (last_reader_[w] < 0)
-      throw InputError(leaf.name, "it has no gradient: no step reads it", "want gradients of values that the outputs depend on");
-    throw InputError(leaf.name, fmt::format("it has no gradient: its path ends at {}, and no differentiated output depends on that step's results",
-                                            describe(forward_.steps[static_cast<std::size_t>(last_reader_[w])])),
-                     "differentiate an output that depends on it");
+      throw InputError(leaf.name, "it has no gradient: no step reads it",
+                       "want gradients of values that the outputs depend on");
+    throw InputError(
+        leaf.name,
+        fmt::format(
+            "it has no gradient: its path ends at {}, and no differentiated output depends on that step's results",
+            describe(forward_.steps[static_cast<std::size_t>(last_reader_[w])])),
+        "differentiate an output that depends on it");
   }
 
   const Program& forward_;
   Builder builder_;
   std::vector<Value> wanted_, upstream_;
-  std::vector<bool> on_path_;                      ///< of each value that is no view: it depends on a wanted leaf
-  std::vector<int> last_reader_;                   ///< of each wanted leaf: the last step that it reaches
-  std::vector<std::vector<std::size_t>> leaves_;   ///< of each value that is no view: the wanted leaves that it depends on
-  std::vector<std::pair<const Step*, std::string_view>> ends_;  ///< of each wanted leaf: a step through which no gradient passes, and why
-  std::vector<bool> reached_;                      ///< of each wanted leaf: its gradient has arrived
-  std::map<std::int32_t, Value> flat_gradients_;   ///< by the parameters' storage
-  std::map<std::int32_t, Value> leaf_gradient_;    ///< by leaf
-  std::map<std::int32_t, Partial> partials_;       ///< by value
+  std::vector<bool> on_path_;     ///< of each value that is no view: it depends on a wanted leaf
+  std::vector<int> last_reader_;  ///< of each wanted leaf: the last step that it reaches
+  /// of each value that is no view: the wanted leaves that it depends on
+  std::vector<std::vector<std::size_t>> leaves_;
+  /// of each wanted leaf: a step through which no gradient passes, and why
+  std::vector<std::pair<const Step*, std::string_view>> ends_;
+  std::vector<bool> reached_;                     ///< of each wanted leaf: its gradient has arrived
+  std::map<std::int32_t, Value> flat_gradients_;  ///< by the parameters' storage
+  std::map<std::int32_t, Value> leaf_gradient_;   ///< by leaf
+  std::map<std::int32_t, Partial> partials_;      ///< by value
 };
 
 }  // namespace
@@ -249,7 +268,8 @@ Differentiated differentiate(const Program& program, std::span<const Value> outp
     for (const Parameter& p : program.parameters)
       if (p.trainable) leaves.push_back(p.value);
   for (const Value v : leaves)
-    if (const Kind kind = program.storage_of(v).kind; program.base_of(v) != v || (kind != Kind::input && kind != Kind::parameter))
+    if (const Kind kind = program.storage_of(v).kind;
+        program.base_of(v) != v || (kind != Kind::input && kind != Kind::parameter))
       throw InputError(program[v].name, "it is no leaf", "want gradients of inputs and parameters");
   return Backward(program, outputs, std::move(leaves)).run();
 }

@@ -15,11 +15,12 @@ struct Differentiated {
   std::vector<Value> gradients;  ///< of each wanted leaf; runs add to them until the host clears them
 };
 
-/// Appends the backward steps of `program` from `outputs` to the leaves `wanted` (inputs and parameters; empty: every trainable
-/// parameter), in reverse topological order, each step once. A step's gradients are the calls that its contract names; calls of equal
-/// text are one step. Upstream gradients that are missing beside others of the same step are zeros. Gradients of parameters have the
-/// layout of the parameters' storage. Throws InputError where a wanted leaf is none, or has no path: it names the leaf, and the step
-/// where its path ends. O(steps).
-Differentiated differentiate(const Program& program, std::span<const Value> outputs, std::span<const Value> wanted = {});
+/// Appends the backward steps of `program` from `outputs` to the leaves `wanted` (inputs and parameters; empty: every
+/// trainable parameter), in reverse topological order, each step once. A step's gradients are the calls that its
+/// contract names; calls of equal text are one step. Upstream gradients that are missing beside others of the same step
+/// are zeros. Gradients of parameters have the layout of the parameters' storage. Throws InputError where a wanted leaf
+/// is none, or has no path: it names the leaf, and the step where its path ends. O(steps).
+Differentiated differentiate(const Program& program, std::span<const Value> outputs,
+                             std::span<const Value> wanted = {});
 
 }  // namespace assay::program

@@ -25,12 +25,15 @@ std::vector<Life> lives(const Program& program) {
 }
 
 /// The smallest free slot that holds it; else the largest one, to grow; -1: none is free.
-std::int32_t best_of(const std::vector<std::int32_t>& free, const std::vector<std::size_t>& slot_bytes, std::size_t bytes) {
+std::int32_t best_of(const std::vector<std::int32_t>& free, const std::vector<std::size_t>& slot_bytes,
+                     std::size_t bytes) {
   std::int32_t best = -1;
   const auto size = [&](std::int32_t slot) { return slot_bytes[static_cast<std::size_t>(slot)]; };
   for (const std::int32_t slot : free) {
     const bool holds = size(slot) >= bytes, best_holds = best >= 0 && size(best) >= bytes;
-    if (best < 0 || (holds && (!best_holds || size(slot) < size(best))) || (!holds && !best_holds && size(slot) > size(best))) best = slot;
+    if (best < 0 || (holds && (!best_holds || size(slot) < size(best))) ||
+        (!holds && !best_holds && size(slot) > size(best)))
+      best = slot;
   }
   return best;
 }
@@ -62,12 +65,14 @@ Plan plan(const Program& program, bool reuse) {
       }
       std::erase(free, slot);
       plan.slot_of[storage] = slot;
-      plan.slot_bytes[static_cast<std::size_t>(slot)] = std::max(plan.slot_bytes[static_cast<std::size_t>(slot)], bytes_of(storage));
+      plan.slot_bytes[static_cast<std::size_t>(slot)] =
+          std::max(plan.slot_bytes[static_cast<std::size_t>(slot)], bytes_of(storage));
     }
     for (const Value v : program.steps[s].tensors) {
       const auto storage = static_cast<std::size_t>(program[v].storage);
       const std::int32_t slot = plan.slot_of[storage];
-      if (program.storages[storage].kind == Kind::temporary && life[storage].last == s && std::ranges::find(free, slot) == free.end())
+      if (program.storages[storage].kind == Kind::temporary && life[storage].last == s &&
+          std::ranges::find(free, slot) == free.end())
         free.push_back(slot);
     }
   }

@@ -10,9 +10,9 @@ namespace assay::program {
 
 /// Temporaries whose lives do not meet share slots: whole buffers, since a binding of Vulkan is a whole allocation.
 struct Plan {
-  std::vector<std::int32_t> slot_of;     ///< of each storage
+  std::vector<std::int32_t> slot_of;  ///< of each storage
   std::vector<std::size_t> slot_bytes;
-  std::size_t bytes = 0;                 ///< of all slots
+  std::size_t bytes = 0;  ///< of all slots
 };
 
 /// With `reuse` false every storage has a slot of its own. O(storages x slots).

@@ -36,7 +36,8 @@ struct Storage {
 
 /// What a Value names.
 struct ValueInfo {
-  std::string name;          ///< "layers.3.q_proj.weight"; of a result, its step's label and the contract's name of the tensor
+  /// "layers.3.q_proj.weight"; of a result, its step's label and the contract's name of the tensor
+  std::string name;
   std::int32_t storage = 0;
   Index offset = 0;          ///< elements from the beginning of the storage
   Shape shape, strides;      ///< strides in elements
@@ -44,8 +45,8 @@ struct ValueInfo {
   Value base{};              ///< the value that this is a view of; itself where it is none
 };
 
-/// One call. Dims, params and tensors are in the contract's order. A tensor that the operation writes is the value after the step; of
-/// one that it changes in place, the step reads the version before.
+/// One call. Dims, params and tensors are in the contract's order. A tensor that the operation writes is the value
+/// after the step; of one that it changes in place, the step reads the version before.
 struct Step {
   const OpDescriptor* op = nullptr;
   std::vector<Index> dims;

@@ -22,14 +22,16 @@ Session::Session(Program program, Device& device, SessionOptions options)
   last_user_.assign(slots_.size(), -1);
   versions_.assign(program_.storages.size(), 0);
   for (std::size_t i = 0; i < program_.storages.size(); ++i)
-    if (program_.storages[i].kind != Kind::temporary) last_user_[static_cast<std::size_t>(plan_.slot_of[i])] = static_cast<std::int32_t>(i);
+    if (program_.storages[i].kind != Kind::temporary)
+      last_user_[static_cast<std::size_t>(plan_.slot_of[i])] = static_cast<std::int32_t>(i);
   for (const Step& step : program_.steps) {
     Call call{step.dims, step.params, {}};
     for (const Value v : step.tensors) {
       call.tensors.push_back(tensor(v));
       const ValueInfo& info = program_[v];
       last_user_[static_cast<std::size_t>(plan_.slot_of[static_cast<std::size_t>(info.storage)])] = info.storage;
-      versions_[static_cast<std::size_t>(info.storage)] = std::max(versions_[static_cast<std::size_t>(info.storage)], info.version);
+      versions_[static_cast<std::size_t>(info.storage)] =
+          std::max(versions_[static_cast<std::size_t>(info.storage)], info.version);
     }
     const Kernel* chosen = options.choose ? options.choose(step) : nullptr;
     try {
@@ -49,7 +51,9 @@ Tensor Session::tensor(Value v) const {
   const ValueInfo& info = program_[v];
   const Storage& storage = program_.storages[static_cast<std::size_t>(info.storage)];
   const Buffer& slot = slots_[static_cast<std::size_t>(plan_.slot_of[static_cast<std::size_t>(info.storage)])];
-  void* data = info.shape.size() == 0 ? nullptr : static_cast<std::byte*>(slot.address()) + static_cast<std::size_t>(info.offset) * size_of(storage.dtype);
+  void* data = info.shape.size() == 0 ? nullptr
+                                      : static_cast<std::byte*>(slot.address()) +
+                                            static_cast<std::size_t>(info.offset) * size_of(storage.dtype);
   return {storage.dtype, data, info.shape, info.strides};
 }
 
@@ -58,17 +62,20 @@ void Session::expect_readable(Value v, std::size_t bytes) const {
   const Storage& storage = program_.storages[static_cast<std::size_t>(info.storage)];
   const std::size_t wanted = static_cast<std::size_t>(info.shape.size()) * size_of(storage.dtype);
   if (bytes != wanted)
-    throw InputError(info.name, fmt::format("it has {} bytes, and {} were given", wanted, bytes), fmt::format("give {} elements of {}", to_string(info.shape), name(storage.dtype)));
+    throw InputError(info.name, fmt::format("it has {} bytes, and {} were given", wanted, bytes),
+                     fmt::format("give {} elements of {}", to_string(info.shape), name(storage.dtype)));
   if (!View<const float>(nullptr, info.shape, info.strides).contiguous())
     throw InputError(info.name, "it has gaps between its rows", "set or get the value that it is a view of");
   if (last_user_[static_cast<std::size_t>(plan_.slot_of[static_cast<std::size_t>(info.storage)])] != info.storage)
-    throw InputError(info.name, "its memory serves other values by the end of a run", "make it an output of the program");
+    throw InputError(info.name, "its memory serves other values by the end of a run",
+                     "make it an output of the program");
 }
 
 void Session::set(Value v, std::span<const std::byte> bytes) {
   expect_readable(v, bytes.size());
   if (program_.storage_of(v).kind == Kind::temporary || program_.storage_of(v).kind == Kind::constant)
-    throw InputError(program_[v].name, "steps make it, or it is constant", "set inputs, parameters, states and gradients");
+    throw InputError(program_[v].name, "steps make it, or it is constant",
+                     "set inputs, parameters, states and gradients");
   if (!bytes.empty()) device_.upload(tensor(v).data, bytes.data(), bytes.size());
   unchecked_ = true;
 }
@@ -93,10 +100,13 @@ void Session::check() {
     Call host = calls_[s];
     std::vector<std::vector<std::byte>> copies;
     for (std::size_t t = 0; t < host.tensors.size() && !device_.host_visible(); ++t) {
-      const auto reads = [&](const ClauseInfo& clause) { return std::ranges::find(clause.reads, static_cast<int>(t)) != clause.reads.end(); };
+      const auto reads = [&](const ClauseInfo& clause) {
+        return std::ranges::find(clause.reads, static_cast<int>(t)) != clause.reads.end();
+      };
       if (std::ranges::none_of(op.clauses, reads)) continue;
       Tensor& tensor = host.tensors[t];
-      copies.emplace_back(static_cast<std::size_t>(View<const float>(nullptr, tensor.shape, tensor.strides).extent()) * size_of(tensor.dtype));
+      copies.emplace_back(static_cast<std::size_t>(View<const float>(nullptr, tensor.shape, tensor.strides).extent()) *
+                          size_of(tensor.dtype));
       if (copies.back().empty()) continue;
       device_.download(copies.back().data(), tensor.data, copies.back().size());
       tensor.data = copies.back().data();

@@ -21,16 +21,19 @@ struct SessionOptions {
 
 class Session {
  public:
-  /// Reserves the plan's memory, allocates it, chooses a kernel for each step and prepares it. Parameters, states and inputs hold
-  /// zeros. Throws Unavailable where the memory does not fit, before any of it is allocated, or where no kernel takes a step.
+  /// Reserves the plan's memory, allocates it, chooses a kernel for each step and prepares it. Parameters, states and
+  /// inputs hold zeros. Throws Unavailable where the memory does not fit, before any of it is allocated, or where no
+  /// kernel takes a step.
   Session(Program program, Device& device, SessionOptions options = {});
 
-  /// Copies dense elements of the value's type into it, or out of it. A value that steps have overwritten since, or whose memory serves
-  /// another one by the end of a run, gives an InputError.
+  /// Copies dense elements of the value's type into it, or out of it. A value that steps have overwritten since, or
+  /// whose memory serves another one by the end of a run, gives an InputError.
   void set(Value v, std::span<const std::byte> bytes);
   void get(Value v, std::span<std::byte> bytes);
   template <class T>
-  void set(Value v, const std::vector<T>& elements) { set(v, std::as_bytes(std::span(elements))); }
+  void set(Value v, const std::vector<T>& elements) {
+    set(v, std::as_bytes(std::span(elements)));
+  }
   template <class T>
   std::vector<T> get(Value v) {
     std::vector<T> elements(static_cast<std::size_t>(program_[v].shape.size()));
@@ -40,8 +43,8 @@ class Session {
   /// Sets the gradients to zero.
   void clear_gradients();
 
-  /// Runs every step, and returns when the results may be read. Allocates nothing. The first run after set() evaluates the contracts'
-  /// preconditions. Throws ContractViolation or what the device throws.
+  /// Runs every step, and returns when the results may be read. Allocates nothing. The first run after set() evaluates
+  /// the contracts' preconditions. Throws ContractViolation or what the device throws.
   void run();
 
   const Program& program() const { return program_; }
@@ -61,10 +64,10 @@ class Session {
   std::vector<Buffer> slots_;
   std::vector<Call> calls_;
   std::vector<const Kernel*> kernels_;
-  std::vector<std::int32_t> last_user_;  ///< of each slot: the storage that holds it after a run
-  std::vector<std::int32_t> versions_;   ///< of each storage: the last one
+  std::vector<std::int32_t> last_user_;      ///< of each slot: the storage that holds it after a run
+  std::vector<std::int32_t> versions_;       ///< of each storage: the last one
   std::unique_ptr<RecordedWork> recording_;  ///< all steps; null where the device runs kernels at once
-  bool unchecked_ = true;                ///< inputs have changed since the preconditions were evaluated
+  bool unchecked_ = true;                    ///< inputs have changed since the preconditions were evaluated
 };
 
 }  // namespace assay::program

@@ -62,8 +62,9 @@ std::shared_ptr<Account> Budget::account_for(const Device& device, std::uint64_t
   if (promised_ > 0) {
     const std::uint64_t available = device.memory().available, free = available - std::min(available, promised_);
     if (bytes > free)
-      throw refusal(device, bytes, std::to_string(free) + " available: " + std::to_string(promised_) + " of " +
-                                       std::to_string(available) + " are reserved");
+      throw refusal(device, bytes,
+                    std::to_string(free) + " available: " + std::to_string(promised_) + " of " +
+                        std::to_string(available) + " are reserved");
   }
   return nullptr;
 }

@@ -88,9 +88,8 @@ class HostDevice final : public Device {
   Backend backend_;
 };
 
-const DeviceRegistration cpu(Backend::cpu, []() -> std::unique_ptr<Device> {
-  return std::make_unique<HostDevice>(Backend::cpu);
-});
+const DeviceRegistration cpu(Backend::cpu,
+                             []() -> std::unique_ptr<Device> { return std::make_unique<HostDevice>(Backend::cpu); });
 const DeviceRegistration cuda_host(Backend::cuda_host, []() -> std::unique_ptr<Device> {
   return std::make_unique<HostDevice>(Backend::cuda_host);
 });
@@ -156,7 +155,9 @@ Buffer Device::allocate(std::size_t bytes) {
 }
 
 Buffer Device::allocate(std::size_t bytes, GuardPage guard_page) {
-  return accounted(bytes, [&] { return guard_page == GuardPage::none ? allocate_bytes(bytes) : allocate_guarded(bytes, guard_page); });
+  return accounted(bytes, [&] {
+    return guard_page == GuardPage::none ? allocate_bytes(bytes) : allocate_guarded(bytes, guard_page);
+  });
 }
 
 void* Device::allocate_guarded(std::size_t, GuardPage) {
@@ -166,9 +167,8 @@ void* Device::allocate_guarded(std::size_t, GuardPage) {
 namespace {
 auto transfer(const Device& device, const char* direction, std::size_t bytes) {
   return [&device, direction, bytes](trace::Span& s) {
-    s.attributes = {{"bytes", std::to_string(bytes)},
-                    {"direction", direction},
-                    {"backend", std::string(name(device.backend()))}};
+    s.attributes = {
+        {"bytes", std::to_string(bytes)}, {"direction", direction}, {"backend", std::string(name(device.backend()))}};
   };
 }
 }  // namespace

@@ -33,7 +33,13 @@ struct BackendTraits {
 constexpr BackendTraits traits(Backend backend) {
   switch (backend) {
     case Backend::cpu: return {.host = true, .guard_pages = true};
-    case Backend::cuda_host: return {.host = true, .guard_pages = true, .blocks = true, .same_order = true, .chosen_order = true, .time_factor = 6};
+    case Backend::cuda_host:
+      return {.host = true,
+              .guard_pages = true,
+              .blocks = true,
+              .same_order = true,
+              .chosen_order = true,
+              .time_factor = 6};
     case Backend::vulkan: return {.bounded_buffers = true, .blocks = true, .same_order = true};
     case Backend::cuda: return {.guard_pages = true, .blocks = true};
   }
@@ -76,7 +82,8 @@ class Buffer {
   std::shared_ptr<Account> account_;  ///< the reservation it is charged to
 };
 
-/// Work of a device, recorded once, that can be run again and again. Holds the memory that kernels allocated for themselves.
+/// Work of a device, recorded once, that can be run again and again. Holds the memory that kernels allocated for
+/// themselves.
 class RecordedWork {
  public:
   virtual ~RecordedWork() = default;
@@ -103,9 +110,9 @@ class Device {
   /// Throws Unavailable if `bytes` exceeds the device's budget or this thread's reservation (serve/reservation.hpp),
   /// DeviceError if the device fails. Zero bytes give a null address. Contents are undefined.
   Buffer allocate(std::size_t bytes);
-  /// Allocates memory such that accesses beyond the given side end the call with a DeviceError. Needs has_guard_pages().
-  /// With GuardPage::behind, the end is aligned like the beginning of any allocation, and `bytes` decides the alignment of
-  /// the beginning.
+  /// Allocates memory such that accesses beyond the given side end the call with a DeviceError. Needs
+  /// has_guard_pages(). With GuardPage::behind, the end is aligned like the beginning of any allocation, and `bytes`
+  /// decides the alignment of the beginning.
   Buffer allocate(std::size_t bytes, GuardPage guard_page);
   void upload(void* destination, const void* source, std::size_t bytes);
   void download(void* destination, const void* source, std::size_t bytes);
@@ -120,8 +127,8 @@ class Device {
   /// shapes, but its tensors have no memory. The default, for host memory, runs the kernel on zeros and throws what
   /// this run throws.
   virtual void prepare(const Kernel& kernel, const Call& call);
-  /// Records what kernels submit while `work` runs, without running it. Null where the device runs kernels at once, as host memory
-  /// does. Throws Unavailable where a kernel waits for results of its own.
+  /// Records what kernels submit while `work` runs, without running it. Null where the device runs kernels at once, as
+  /// host memory does. Throws Unavailable where a kernel waits for results of its own.
   virtual std::unique_ptr<RecordedWork> record(const std::function<void()>& work) {
     static_cast<void>(work);
     return nullptr;

@@ -36,7 +36,7 @@ struct Limits {
   bool near = false;                             ///< every offset of an element is below 2^31
   std::vector<int> absent{};                     ///< outputs that the kernel does not give and must not touch
   std::vector<std::pair<int, int>> starts_as{};  ///< outputs that hold an input before the call (in place)
-  std::vector<int> zeroed{};           ///< outputs that hold zeros before the call (the kernel adds to them)
+  std::vector<int> zeroed{};                     ///< outputs that hold zeros before the call (the kernel adds to them)
   std::vector<std::string> rejects{};  ///< tensors, params and dims: forbidden values are refused, no memory touched
 };
 

@@ -8,7 +8,8 @@
 namespace assay {
 namespace {
 
-constexpr std::string_view kMutant = "mutant", kAdversarial = "adversarial";  // a wrong kernel; one for the CPU that is no copy of a right one
+// a wrong kernel; one for the CPU that is no copy of a right one
+constexpr std::string_view kMutant = "mutant", kAdversarial = "adversarial";
 
 std::vector<Kernel>& all() {
   static std::vector<Kernel> kernels;
@@ -21,11 +22,14 @@ void identify(Kernel& kernel) {
   std::vector<std::string_view> parts;
   for (const auto part : std::views::split(id, '/')) parts.emplace_back(part.begin(), part.end());
   const auto is_name = [](std::string_view part) {
-    return !part.empty() && std::ranges::all_of(part, [](char c) { return ('a' <= c && c <= 'z') || ('0' <= c && c <= '9') || c == '_' || c == '-'; });
+    return !part.empty() && std::ranges::all_of(part, [](char c) {
+      return ('a' <= c && c <= 'z') || ('0' <= c && c <= '9') || c == '_' || c == '-';
+    });
   };
   const bool mutant = !parts.empty() && parts.front() == kMutant;
   if (parts.size() != (mutant ? 4 : 3) || !std::ranges::all_of(parts, is_name))
-    throw InputError("kernel id '" + std::string(id) + "'", "is neither op/backend/algorithm nor mutant/backend/op/fault",
+    throw InputError("kernel id '" + std::string(id) + "'",
+                     "is neither op/backend/algorithm nor mutant/backend/op/fault",
                      "write lower-case letters, digits, '_' and '-' between the slashes");
   if (mutant) kernel.role = KernelRole::mutant;
   kernel.op = parts[mutant ? 2 : 0];
@@ -35,7 +39,8 @@ void identify(Kernel& kernel) {
 /// The path without the folder in which this file's own path begins.
 std::string_view below_top(std::string_view path) {
   constexpr std::string_view kOwn = "src/runtime/registry.cpp";
-  const std::string_view own = std::source_location::current().file_name(), top = own.substr(0, own.size() - kOwn.size());
+  const std::string_view own = std::source_location::current().file_name(),
+                         top = own.substr(0, own.size() - kOwn.size());
   return path.starts_with(top) ? path.substr(top.size()) : path;
 }
 
@@ -55,7 +60,8 @@ std::optional<std::string> refuses_storage(const Kernel& kernel, const Call& cal
     if (tensor.dtype != DType::f16 && tensor.dtype != DType::bf16) continue;
     narrow = true;
     if (tensor.dtype != kernel.storage)
-      return "it stores " + std::string(name(kernel.storage)) + " and the call holds " + std::string(name(tensor.dtype));
+      return "it stores " + std::string(name(kernel.storage)) + " and the call holds " +
+             std::string(name(tensor.dtype));
   }
   if (!narrow && kernel.storage != DType::f32)
     return "it stores " + std::string(name(kernel.storage)) + " and the call holds f32";
@@ -79,8 +85,7 @@ std::vector<const Kernel*> kernels_of(std::string_view op) {
 const Kernel& kernel(std::string_view id) {
   for (const Kernel& k : all())
     if (k.id == id) return k;
-  throw InputError("kernel '" + std::string(id) + "'", "there is no kernel of this id",
-                   "`assay list` prints the ids");
+  throw InputError("kernel '" + std::string(id) + "'", "there is no kernel of this id", "`assay list` prints the ids");
 }
 
 }  // namespace assay

@@ -21,28 +21,29 @@ enum class KernelRole { kernel, peer, mutant };
 
 struct Limits;
 
-/// One implementation of an operation. A registration leaves out `op`, `backend` and `source`, and the role of a mutant: they follow from
-/// its id and its place.
+/// One implementation of an operation. A registration leaves out `op`, `backend` and `source`, and the role of a
+/// mutant: they follow from its id and its place.
 struct Kernel {
-  std::string_view op{};     ///< name of the contract, such as "matmul"
-  std::string_view id;       ///< op/backend/algorithm, such as "matmul/vulkan/tiled64"; of a mutant mutant/backend/op/fault
+  std::string_view op{};  ///< name of the contract, such as "matmul"
+  /// op/backend/algorithm, such as "matmul/vulkan/tiled64"; of a mutant mutant/backend/op/fault
+  std::string_view id;
   Backend backend = Backend::cpu;
-  Arithmetic arithmetic{};   ///< declared; bounds are derived from it and the audit compares it
-  DType storage = DType::f32; ///< storage type of the tensors that its contract leaves open
-  bool deterministic = true; ///< two runs on the same input give the same bits
-  bool batch_invariant = true; ///< the bits of a row do not depend on the other rows or on their number
-  std::string_view source{}; ///< file that registers it, relative to the top of the repository
-  std::string_view summary;  ///< one line: the algorithm, its tiles
+  Arithmetic arithmetic{};      ///< declared; bounds are derived from it and the audit compares it
+  DType storage = DType::f32;   ///< storage type of the tensors that its contract leaves open
+  bool deterministic = true;    ///< two runs on the same input give the same bits
+  bool batch_invariant = true;  ///< the bits of a row do not depend on the other rows or on their number
+  std::string_view source{};    ///< file that registers it, relative to the top of the repository
+  std::string_view summary;     ///< one line: the algorithm, its tiles
   KernelRole role = KernelRole::kernel;
   std::string_view fault{};  ///< of a mutant: description of the fault, with its number in the bug list if it has one
   std::string_view fault_class{};  ///< of a mutant: one of the classes of falsify/mutation/faults.py
-  bool scored = false;       ///< a mutant of the set `scored` (falsify/mutation/faults.py), which may survive
+  bool scored = false;             ///< a mutant of the set `scored` (falsify/mutation/faults.py), which may survive
 
   /// Runs on tensors that live on `device`. The outputs may be read after device.synchronize().
   std::function<void(const Call& call, Device& device)> run{};
   /// Returns why the kernel cannot take this call (empty: it takes every call its contract admits).
   std::function<std::optional<std::string>(const Call& call)> refuse{};
-  int priority = 0;          ///< among kernels that take a call, the highest serves callers who name none
+  int priority = 0;  ///< among kernels that take a call, the highest serves callers who name none
   /// Automatic dispatch (serve/dispatch.hpp) of operands in host memory does not use this kernel for calls whose
   /// product of dims is at most this: moving the operands would take longer than the work.
   double automatic_above = -1;

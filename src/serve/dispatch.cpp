@@ -55,8 +55,11 @@ double volume_of(const Call& call) {
 }
 
 /// Returns why an accelerator is not tried. Empty if it is tried: then `kernel` is set.
-std::optional<SkippedCandidate> passed_over(std::string_view op, Backend backend, const Call& call, const Kernel*& kernel) {
-  const auto pass = [backend](Why reason, std::string says) { return SkippedCandidate{backend, reason, std::move(says)}; };
+std::optional<SkippedCandidate> passed_over(std::string_view op, Backend backend, const Call& call,
+                                            const Kernel*& kernel) {
+  const auto pass = [backend](Why reason, std::string says) {
+    return SkippedCandidate{backend, reason, std::move(says)};
+  };
   const auto offers = [&](const Kernel& k) {
     return k.op == op && k.backend == backend && k.role == KernelRole::kernel;
   };

@@ -43,14 +43,15 @@ Ran run_here(const EnforcedContract& contract, const Call& call, const Kernel& k
 }  // namespace
 
 void call(const EnforcedContract& contract, const void* args, const Call& call, const Kernel& kernel, Device& device) {
-  guard(contract, args, call, [&]() -> Device& { return device; },
-        [&] { return run_here(contract, call, kernel, device); });
+  guard(
+      contract, args, call, [&]() -> Device& { return device; },
+      [&] { return run_here(contract, call, kernel, device); });
 }
 
 void call(const EnforcedContract& contract, const void* args, const Call& call, Backend backend) {
-  guard(contract, args, call, [&]() -> Device& { return device(backend); }, [&] {
-    return run_here(contract, call, select_kernel(contract.op->name, backend, call), device(backend));
-  });
+  guard(
+      contract, args, call, [&]() -> Device& { return device(backend); },
+      [&] { return run_here(contract, call, select_kernel(contract.op->name, backend, call), device(backend)); });
 }
 
 Dispatched call(const EnforcedContract& contract, const void* args, const Call& call, Automatic) {

@@ -1,4 +1,5 @@
-// Calls of generated entry points: the choice of a kernel, spans and copies around enforced contracts (contract/enforce.hpp).
+// Calls of generated entry points: the choice of a kernel, spans and copies around enforced contracts
+// (contract/enforce.hpp).
 #pragma once
 
 #include "contract/enforce.hpp"
@@ -7,7 +8,8 @@
 namespace assay::serve {
 
 /// Runs this kernel behind the contract, inside a span. Throws what enforce() throws.
-void call(const contract::EnforcedContract& contract, const void* args, const Call& call, const Kernel& kernel, Device& device);
+void call(const contract::EnforcedContract& contract, const void* args, const Call& call, const Kernel& kernel,
+          Device& device);
 /// Uses the back end's preferred kernel (serve/select.hpp), chosen after the requires clauses hold.
 void call(const contract::EnforcedContract& contract, const void* args, const Call& call, Backend backend);
 /// Uses the back end that automatic dispatch chooses (serve/dispatch.hpp). Copies tensors in host memory to its

@@ -16,9 +16,9 @@ using Words = std::vector<std::uint32_t>;
 
 struct Instruction {
   spv::Op op = spv::Op::OpNop;
-  Words words;                      ///< the first holds length and opcode
-  Id type = 0, result = 0;          ///< 0: none
-  std::vector<std::uint16_t> ids;   ///< positions in `words` of operands that are ids of values, blocks or variables
+  Words words;                     ///< the first holds length and opcode
+  Id type = 0, result = 0;         ///< 0: none
+  std::vector<std::uint16_t> ids;  ///< positions in `words` of operands that are ids of values, blocks or variables
 
   Id operand(std::size_t i) const { return words[ids[i]]; }
 };

@@ -64,7 +64,8 @@ bool drop_capabilities() {
   std::array<__user_cap_data_struct, _LINUX_CAPABILITY_U32S_3> held{};
   syscall(SYS_capset, &header, held.data());
   if (syscall(SYS_capget, &header, held.data()) != 0) return false;
-  return std::ranges::all_of(held, [](const auto& part) { return (part.effective | part.permitted | part.inheritable) == 0; });
+  return std::ranges::all_of(
+      held, [](const auto& part) { return (part.effective | part.permitted | part.inheritable) == 0; });
 }
 
 // From <linux/landlock.h>, which may be older than the running kernel.
@@ -82,7 +83,8 @@ constexpr unsigned kAskVersion = 1;
 constexpr int kRulePathBeneath = 1;
 constexpr std::uint64_t kScopeSignal = 1U << 1U;
 constexpr std::uint64_t kWriteFile = 1U << 1U, kTruncate = 1U << 14U, kIoctl = 1U << 15U, kMakeBlock = 1U << 11U;
-constexpr std::uint64_t kOfFiles = kWriteFile | kTruncate | kIoctl;  ///< rights that a rule for a non-directory may name
+/// rights that a rule for a non-directory may name
+constexpr std::uint64_t kOfFiles = kWriteFile | kTruncate | kIoctl;
 
 /// Returns the Landlock version; 0 if there is none.
 int version() { return static_cast<int>(std::max(0L, syscall(kCreateRuleset, nullptr, 0, kAskVersion))); }
@@ -111,7 +113,8 @@ void allow_driver_writes(int ruleset, std::uint64_t rights) {
   DIR* const root = opendir("/");
   while (const dirent* entry = root != nullptr ? readdir(root) : nullptr) {
     const std::string_view name = entry->d_name;
-    if (name != "." && name != ".." && name != "proc" && name != "sys") allow(ruleset, fmt::format("/{}", name), rights);
+    if (name != "." && name != ".." && name != "proc" && name != "sys")
+      allow(ruleset, fmt::format("/{}", name), rights);
   }
   if (root != nullptr) closedir(root);
   allow(ruleset, "/proc/self", rights);
@@ -168,12 +171,19 @@ class Filter {
     }
   }
   /// Allows the calls only with one of these values as an argument.
-  void allow_if(std::initializer_list<long> calls, unsigned argument, std::initializer_list<std::uint32_t> values, std::uint32_t otherwise = kDeny) {
+  void allow_if(std::initializer_list<long> calls, unsigned argument, std::initializer_list<std::uint32_t> values,
+                std::uint32_t otherwise = kDeny) {
     for (const long call : calls) decide(call, argument, BPF_JEQ, values, kAllow, otherwise);
   }
-  void deny_if(long call, unsigned argument, std::initializer_list<std::uint32_t> values) { decide(call, argument, BPF_JEQ, values, kDeny, kAllow); }
-  void allow_with_bits(long call, unsigned argument, std::uint32_t bits) { decide(call, argument, BPF_JSET, {bits}, kAllow, kDeny); }
-  void deny_with_bits(long call, unsigned argument, std::uint32_t bits) { decide(call, argument, BPF_JSET, {bits}, kDeny, kAllow); }
+  void deny_if(long call, unsigned argument, std::initializer_list<std::uint32_t> values) {
+    decide(call, argument, BPF_JEQ, values, kDeny, kAllow);
+  }
+  void allow_with_bits(long call, unsigned argument, std::uint32_t bits) {
+    decide(call, argument, BPF_JSET, {bits}, kAllow, kDeny);
+  }
+  void deny_with_bits(long call, unsigned argument, std::uint32_t bits) {
+    decide(call, argument, BPF_JSET, {bits}, kDeny, kAllow);
+  }
 
   /// Installs the filter, which also covers threads started later.
   bool install() {
@@ -185,13 +195,16 @@ class Filter {
   }
 
  private:
-  void load(std::size_t offset) { code_.push_back({BPF_LD | BPF_W | BPF_ABS, 0, 0, static_cast<std::uint32_t>(offset)}); }
+  void load(std::size_t offset) {
+    code_.push_back({BPF_LD | BPF_W | BPF_ABS, 0, 0, static_cast<std::uint32_t>(offset)});
+  }
   void jump(std::uint16_t test, long value, std::size_t if_true, std::size_t if_false) {
     code_.push_back({static_cast<std::uint16_t>(BPF_JMP | test | BPF_K), static_cast<std::uint8_t>(if_true),
                      static_cast<std::uint8_t>(if_false), static_cast<std::uint32_t>(value)});
   }
   void give(std::uint32_t action) { code_.push_back({BPF_RET | BPF_K, 0, 0, action}); }
-  void decide(long call, unsigned argument, std::uint16_t test, std::initializer_list<std::uint32_t> values, std::uint32_t then, std::uint32_t otherwise) {
+  void decide(long call, unsigned argument, std::uint16_t test, std::initializer_list<std::uint32_t> values,
+              std::uint32_t then, std::uint32_t otherwise) {
     jump(BPF_JEQ, call, 0, values.size() + 3);
     load(offsetof(seccomp_data, args) + argument * sizeof(std::uint64_t));  // little endian
     std::size_t left = values.size();
@@ -239,11 +252,11 @@ bool filter_system_calls(Sandbox kind) {
   filter.deny_with_bits(SYS_mmap, 3, MAP_SHARED | MAP_GROWSDOWN);
   filter.deny({SYS_memfd_create, kMemfdSecret, SYS_shmget, SYS_shmat, SYS_shmctl, SYS_msgget, SYS_semget, SYS_mq_open});
   // Deny ways around this filter, and interfaces that no kernel needs.
-  filter.deny({SYS_io_uring_setup, SYS_io_uring_enter, SYS_io_uring_register, SYS_userfaultfd, SYS_bpf, SYS_perf_event_open,
-               SYS_add_key, SYS_request_key, SYS_keyctl, SYS_unshare, SYS_setns});
+  filter.deny({SYS_io_uring_setup, SYS_io_uring_enter, SYS_io_uring_register, SYS_userfaultfd, SYS_bpf,
+               SYS_perf_event_open, SYS_add_key, SYS_request_key, SYS_keyctl, SYS_unshare, SYS_setns});
   // Landlock does not restrict changes of modes, owners and attributes.
-  filter.deny({SYS_fchmod, SYS_fchmodat, kFchmodat2, SYS_fchown, SYS_fchownat, SYS_truncate, SYS_setxattr, SYS_lsetxattr,
-               SYS_fsetxattr, SYS_removexattr, SYS_lremovexattr, SYS_fremovexattr, SYS_utimensat});
+  filter.deny({SYS_fchmod, SYS_fchmodat, kFchmodat2, SYS_fchown, SYS_fchownat, SYS_truncate, SYS_setxattr,
+               SYS_lsetxattr, SYS_fsetxattr, SYS_removexattr, SYS_lremovexattr, SYS_fremovexattr, SYS_utimensat});
 #if defined(SYS_chmod)
   filter.deny({SYS_chmod, SYS_chown, SYS_lchown, SYS_utime, SYS_utimes, SYS_futimesat});
 #endif
@@ -269,7 +282,9 @@ std::size_t data_bytes() {
   if (length <= 0) return 0;
   text[length] = '\0';
   std::size_t pages = 0;  // size resident shared text lib data dirty
-  return std::sscanf(text, "%*u %*u %*u %*u %*u %zu", &pages) == 1 ? pages * static_cast<std::size_t>(sysconf(_SC_PAGESIZE)) : 0;
+  return std::sscanf(text, "%*u %*u %*u %*u %*u %zu", &pages) == 1
+             ? pages * static_cast<std::size_t>(sysconf(_SC_PAGESIZE))
+             : 0;
 }
 
 void forbid_tracing() { prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); }

@@ -198,13 +198,18 @@ TEST(Audit, SumsAreMeasuredAtDimsThatTheKernelTakes) {
   std::vector<std::string> left_out;
   for (const OpDescriptor* op : operations()) {
     const std::vector<const Kernel*> kernels = kernels_of(op->name);
-    const auto naive = std::ranges::find_if(kernels, [](const Kernel* k) { return k->backend == Backend::cpu && k->id.ends_with("/naive"); });
+    const auto naive = std::ranges::find_if(
+        kernels, [](const Kernel* k) { return k->backend == Backend::cpu && k->id.ends_with("/naive"); });
     ASSERT_NE(naive, kernels.end()) << op->name;
     const std::size_t sums = subject(op->name).sums.size();
     for (std::size_t d = 0; d < op->dims.size(); ++d) {
-      if (sums == 0 || op->dims[d].max < kTaken || op->dims[d].multiple_of >= 0 || kTaken % op->dims[d].multiple != 0 || (op->dims.size() > 2 && turn++ % 3 != 0)) continue;
+      if (sums == 0 || op->dims[d].max < kTaken || op->dims[d].multiple_of >= 0 || kTaken % op->dims[d].multiple != 0 ||
+          (op->dims.size() > 2 && turn++ % 3 != 0))
+        continue;
       Limits limits;
-      limits.refuse = [&](auto dims, auto) { return dims[d] == kTaken ? std::nullopt : std::optional<std::string>("takes one extent"); };
+      limits.refuse = [&](auto dims, auto) {
+        return dims[d] == kTaken ? std::nullopt : std::optional<std::string>("takes one extent");
+      };
       limits.repair = [&](std::vector<Index>& dims, auto&, auto) {
         dims[d] = kTaken;
         make_valid(*op, dims);
@@ -213,7 +218,8 @@ TEST(Audit, SumsAreMeasuredAtDimsThatTheKernelTakes) {
       Kernel k = **naive;
       k.limits = &limits;
       const json report = audited(k);
-      EXPECT_EQ(report["disagreements"], json::array()) << op->name << ", " << op->dims[d].name << ": " << report.dump(1);
+      EXPECT_EQ(report["disagreements"], json::array())
+          << op->name << ", " << op->dims[d].name << ": " << report.dump(1);
       for (const json& sum : report["sums"]) EXPECT_EQ(sum["dims"][d], kTaken) << op->name;
       if (report["sums"].size() < sums) left_out.push_back(fmt::format("{}, {}", op->name, op->dims[d].name));
     }
@@ -225,7 +231,9 @@ TEST(Audit, SumsAreMeasuredAtDimsThatTheKernelTakes) {
 /// The audit also reports an undeclared order there.
 TEST(Audit, OrdersAreToldAtDimsThatTheKernelTakes) {
   Limits limits;
-  limits.refuse = [](auto dims, auto) { return dims[1] == 128 ? std::nullopt : std::optional<std::string>("takes k = 128"); };
+  limits.refuse = [](auto dims, auto) {
+    return dims[1] == 128 ? std::nullopt : std::optional<std::string>("takes k = 128");
+  };
   limits.repair = [](std::vector<Index>& dims, auto&, auto) { return dims[1] = 128, true; };
   Kernel cores = with(&blocks_of_eight);
   cores.limits = &limits;
@@ -235,7 +243,8 @@ TEST(Audit, OrdersAreToldAtDimsThatTheKernelTakes) {
 }
 
 TEST(Audit, OrdersAreTold) {
-  EXPECT_EQ(audited(with(&two_lanes))["sums"][0]["order"]["value"], "2 interleaved sums of 32, sequential, added pairwise");
+  EXPECT_EQ(audited(with(&two_lanes))["sums"][0]["order"]["value"],
+            "2 interleaved sums of 32, sequential, added pairwise");
   Kernel cores = with(&blocks_of_eight);
   EXPECT_TRUE(tells(audited(cores), "block"));
   EXPECT_TRUE(tells(audited(cores), "rounding"));

@@ -37,7 +37,8 @@ TEST(Tree, KnownOrdersAreNamed) {
   Tree reversed = leaf(31);
   for (Index i = 30; i >= 0; --i) reversed = node({reversed, leaf(i)});
   EXPECT_EQ(words(found(reversed, 32)), "sequential from the last");
-  const Tree lanes = node({node({sequential(0, 32, 4), sequential(1, 32, 4)}), node({sequential(2, 32, 4), sequential(3, 32, 4)})});
+  const Tree lanes =
+      node({node({sequential(0, 32, 4), sequential(1, 32, 4)}), node({sequential(2, 32, 4), sequential(3, 32, 4)})});
   EXPECT_EQ(words(found(lanes, 32)), "4 interleaved sums of 8, sequential, added pairwise");
   Tree blocks = sequential(0, 8);
   for (Index i = 8; i < 32; i += 8) blocks = node({blocks, sequential(i, i + 8)});

@@ -27,7 +27,8 @@ TEST(Accepted, ASurvivorOfTheListIsAcceptedAndNothingElseIs) {
   accept(results, {{"1", "silu/cpu/*", "rounding"}});
   EXPECT_EQ(results[0]["status"], "accepted");
   EXPECT_EQ(results[0]["why"], "rounding");
-  for (const auto& [pattern, status] : {std::pair("silu/@(cpu|cuda-host)/*", "accepted"), std::pair("silu/@(cuda|cuda-host)/*", "survivor")}) {
+  for (const auto& [pattern, status] :
+       {std::pair("silu/@(cpu|cuda-host)/*", "accepted"), std::pair("silu/@(cuda|cuda-host)/*", "survivor")}) {
     results = result("survivor");
     accept(results, {{"1", pattern, "rounding"}});
     EXPECT_EQ(results[0]["status"], status) << pattern;
@@ -72,7 +73,8 @@ TEST(Accepted, AFileThatIsNoListIsAnError) {
   EXPECT_THROW(read("{}"), InputError);
   EXPECT_THROW(read(R"([{"hash": "1", "kernel": "k"}])"), InputError);
   EXPECT_THROW(read(R"([{"hash": "1", "kernel": "k", "reason": ""}])"), InputError);
-  EXPECT_THROW(read(R"([{"hash": "1", "kernel": "k", "reason": "r"}, {"hash": "1", "kernel": "k", "reason": "s"}])"), InputError);
+  EXPECT_THROW(read(R"([{"hash": "1", "kernel": "k", "reason": "r"}, {"hash": "1", "kernel": "k", "reason": "s"}])"),
+               InputError);
 }
 
 }  // namespace

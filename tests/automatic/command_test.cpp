@@ -74,10 +74,12 @@ TEST(Command, ASignalKeepsWhatWasJudged) {
     kill(getpid(), SIGTERM);
   });
   testing::internal::CaptureStderr();
-  const int code = exit_code([](const Call& call, Device& device) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    run_last_bit(call, device);
-  }, o);
+  const int code = exit_code(
+      [](const Call& call, Device& device) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(50));
+        run_last_bit(call, device);
+      },
+      o);
   const std::string said = testing::internal::GetCapturedStderr();
   interrupts.join();
   EXPECT_EQ(code, 128 + SIGTERM);

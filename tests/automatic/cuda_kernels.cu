@@ -12,6 +12,8 @@ __global__ void sum_up_kernel(volatile float* x, int n) {
 }
 
 void add_one(float* x, Device& device) { launch(add_one_kernel, {.grid = dim3(1), .block = dim3(32)}, device, x); }
-void sum_up(float* x, int n, Device& device) { launch(sum_up_kernel, {.grid = dim3(1), .block = dim3(1)}, device, x, n); }
+void sum_up(float* x, int n, Device& device) {
+  launch(sum_up_kernel, {.grid = dim3(1), .block = dim3(1)}, device, x, n);
+}
 
 }  // namespace assay

@@ -25,7 +25,8 @@ ptx::Program program_of(std::string_view part) {
 }
 
 /// Returns the result of `run` on 32 floats 10, 11, ... while an entry is replaced by this PTX.
-std::vector<float> replaced(const ptx::Program& program, const std::vector<ptx::Edit>& edits, const std::function<void(float*)>& run) {
+std::vector<float> replaced(const ptx::Program& program, const std::vector<ptx::Edit>& edits,
+                            const std::function<void(float*)>& run) {
   const ptx::Assembled made = ptx::assemble(program.guarded(edits), cuda().compute_capability());
   EXPECT_EQ(made.why, "");
   const auto cubin = std::make_shared<const std::string>(made.cubin);
@@ -50,7 +51,8 @@ std::vector<float> replaced(const ptx::Program& program, const std::vector<ptx::
 std::vector<ptx::Edit> find(const ptx::Program& program, std::string_view family, std::string_view description) {
   for (const ptx::MutantKey& place : ptx::mutant_keys(program)) {
     ptx::Mutant m = ptx::mutant(program, place);
-    if (ptx::operators()[place.family].family == family && m.description.find(description) != std::string::npos) return m.edits;
+    if (ptx::operators()[place.family].family == family && m.description.find(description) != std::string::npos)
+      return m.edits;
   }
   throw std::runtime_error(fmt::format("no such mutant: {}", description));
 }

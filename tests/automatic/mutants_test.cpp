@@ -33,7 +33,8 @@ TEST(Mutants, EachFaultOfTheListsIsOne) {
     std::ifstream list(entry.path());
     std::string id, only;
     const auto expect = [&] {
-      for (const std::string& backend : folder == "cuda" ? std::set<std::string>{"cuda", "cuda-host"} : std::set{folder})
+      for (const std::string& backend :
+           folder == "cuda" ? std::set<std::string>{"cuda", "cuda-host"} : std::set{folder})
         if (!id.empty() && backends.contains(backend) && (only.empty() || only == backend)) {
           EXPECT_TRUE(known.contains("mutant/" + backend + "/" + op + "/" + id)) << entry.path() << ": " << id;
           ++faults;

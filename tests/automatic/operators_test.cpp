@@ -73,7 +73,8 @@ Words assemble(const std::string& body, const std::string& declarations = "") {
   });
   Words words;
   const std::string text = fmt::format(fmt::runtime(kModule), declarations, body);
-  if (!tools.Assemble(text, &words, SPV_TEXT_TO_BINARY_OPTION_PRESERVE_NUMERIC_IDS)) throw std::runtime_error(why + text);
+  if (!tools.Assemble(text, &words, SPV_TEXT_TO_BINARY_OPTION_PRESERVE_NUMERIC_IDS))
+    throw std::runtime_error(why + text);
   return words;
 }
 
@@ -95,7 +96,8 @@ void expect(std::string_view family, const std::string& body, const std::vector<
   const Module module(right);
   std::vector<Words> got, want;
   for (const Mutant& mutant : mutants(Analysis(module)))
-    if (mutant.family == family && mutant.at >= module.code.size() - 2 - static_cast<std::size_t>(std::ranges::count(body, '\n')))
+    if (mutant.family == family &&
+        mutant.at >= module.code.size() - 2 - static_cast<std::size_t>(std::ranges::count(body, '\n')))
       got.push_back(apply(module, mutant));
   for (const Wanted& w : wanted) {
     std::string changed = body;
@@ -161,8 +163,10 @@ TEST(Operators, ConstantsChangeWhereTheyAreUsed) {
   expect("constant", "%70 = OpIMul %5 %61 %11\n%71 = OpConvertUToF %6 %70\nOpStore %62 %71\n",
          {{"%61 %11", "%61 %14"}, {"%61 %11", "%61 %10"}, {"%61 %11", "%61 %100", "%100 = OpConstant %5 4"}});
   expect("constant", "OpStore %62 %12\n",
-         {{"%62 %12", "%62 %100", "%100 = OpConstant %6 0x1.19999ap+0"}, {"%62 %12", "%62 %100", "%100 = OpConstant %6 2"},
-          {"%62 %12", "%62 %100", "%100 = OpConstant %6 -1"}, {"%62 %12", "%62 %100", "%100 = OpConstant %6 0"}});
+         {{"%62 %12", "%62 %100", "%100 = OpConstant %6 0x1.19999ap+0"},
+          {"%62 %12", "%62 %100", "%100 = OpConstant %6 2"},
+          {"%62 %12", "%62 %100", "%100 = OpConstant %6 -1"},
+          {"%62 %12", "%62 %100", "%100 = OpConstant %6 0"}});
 }
 
 TEST(Operators, Store) {
@@ -181,7 +185,8 @@ TEST(Operators, Branch) {
   expect("branch",
          "%70 = OpULessThan %7 %61 %11\nOpSelectionMerge %72 None\nOpBranchConditional %70 %71 %72\n%71 = OpLabel\n"
          "OpStore %62 %64\nOpBranch %72\n%72 = OpLabel\n",
-         {{"%70 %71 %72", "%70 %72 %71"}, {"OpBranchConditional %70", "OpBranchConditional %24"},
+         {{"%70 %71 %72", "%70 %72 %71"},
+          {"OpBranchConditional %70", "OpBranchConditional %24"},
           {"OpBranchConditional %70", "OpBranchConditional %100", "%100 = OpConstantFalse %7"}});
 }
 
@@ -191,11 +196,11 @@ constexpr const char* kLoop =
     "OpBranch %70\n%75 = OpLabel\n";
 
 TEST(Operators, Loop) {
-  expect("loop", fmt::format(kLoop, "%11"),
-         {{"%71 %11", "%71 %14"}, {"%71 %11", "%71 %10"}, {"%71 %10", "%71 %11"}});
+  expect("loop", fmt::format(kLoop, "%11"), {{"%71 %11", "%71 %14"}, {"%71 %11", "%71 %10"}, {"%71 %10", "%71 %11"}});
   expect("loop", fmt::format(kLoop, "%61"),
          {{"%74 = OpULessThan %7 %71 %61", "%100 = OpIAdd %5 %61 %10\n%74 = OpULessThan %7 %71 %100"},
-          {"%74 = OpULessThan %7 %71 %61", "%100 = OpIAdd %5 %61 %101\n%74 = OpULessThan %7 %71 %100", "%101 = OpConstant %5 0xffffffff"},
+          {"%74 = OpULessThan %7 %71 %61", "%100 = OpIAdd %5 %61 %101\n%74 = OpULessThan %7 %71 %100",
+           "%101 = OpConstant %5 0xffffffff"},
           {"%71 %10", "%71 %11"}});
 }
 
@@ -205,18 +210,21 @@ TEST(Operators, Subgroup) {
 }
 
 TEST(Operators, Component) {
-  expect("component", "%70 = OpAccessChain %17 %30 %10\n%71 = OpLoad %5 %70\n%72 = OpConvertUToF %6 %71\nOpStore %62 %72\n",
+  expect("component",
+         "%70 = OpAccessChain %17 %30 %10\n%71 = OpLoad %5 %70\n%72 = OpConvertUToF %6 %71\nOpStore %62 %72\n",
          {{"%30 %10", "%30 %9"}, {"%30 %10", "%30 %11"}});
 }
 
 TEST(Operators, Index) {
   // The nearest earlier values of the same type that dominate the index: %71; then %61 is the index itself; then none
   // is left.
-  expect("index", "%71 = OpIMul %5 %61 %11\n%70 = OpAccessChain %15 %31 %9 %61\nOpStore %70 %64\n%72 = OpAccessChain %15 %31 %9 %71\nOpStore %72 %64\n",
-         {{"%70 = OpAccessChain %15 %31 %9 %61", "%100 = OpIAdd %5 %61 %10\n%70 = OpAccessChain %15 %31 %9 %100"},
-          {"%70 = OpAccessChain %15 %31 %9 %61", "%70 = OpAccessChain %15 %31 %9 %71"},
-          {"%72 = OpAccessChain %15 %31 %9 %71", "%100 = OpIAdd %5 %71 %10\n%72 = OpAccessChain %15 %31 %9 %100"},
-          {"%72 = OpAccessChain %15 %31 %9 %71", "%72 = OpAccessChain %15 %31 %9 %61"}});
+  expect(
+      "index",
+      "%71 = OpIMul %5 %61 %11\n%70 = OpAccessChain %15 %31 %9 %61\nOpStore %70 %64\n%72 = OpAccessChain %15 %31 %9 %71\nOpStore %72 %64\n",
+      {{"%70 = OpAccessChain %15 %31 %9 %61", "%100 = OpIAdd %5 %61 %10\n%70 = OpAccessChain %15 %31 %9 %100"},
+       {"%70 = OpAccessChain %15 %31 %9 %61", "%70 = OpAccessChain %15 %31 %9 %71"},
+       {"%72 = OpAccessChain %15 %31 %9 %71", "%100 = OpIAdd %5 %71 %10\n%72 = OpAccessChain %15 %31 %9 %100"},
+       {"%72 = OpAccessChain %15 %31 %9 %71", "%72 = OpAccessChain %15 %31 %9 %61"}});
 }
 
 TEST(Operators, Half) {
@@ -225,10 +233,11 @@ TEST(Operators, Half) {
 }
 
 TEST(Operators, Bfloat16) {
-  expect("bfloat16", "%70 = OpFMul %6 %63 %64\nOpStore %62 %70\n",
-         {{"%70 = OpFMul %6 %63 %64",
-           "%100 = OpFMul %6 %63 %64\n%102 = OpBitcast %5 %100\n%103 = OpBitwiseAnd %5 %102 %101\n%70 = OpBitcast %6 %103",
-           "%101 = OpConstant %5 0xffff0000"}});
+  expect(
+      "bfloat16", "%70 = OpFMul %6 %63 %64\nOpStore %62 %70\n",
+      {{"%70 = OpFMul %6 %63 %64",
+        "%100 = OpFMul %6 %63 %64\n%102 = OpBitcast %5 %100\n%103 = OpBitwiseAnd %5 %102 %101\n%70 = OpBitcast %6 %103",
+        "%101 = OpConstant %5 0xffff0000"}});
 }
 
 TEST(Operators, EveryFamilyIsTestedAndTwoAreHeldOut) {
@@ -241,7 +250,8 @@ TEST(Operators, DescriptionsSayWhatAndWhere) {
   const Module module(assemble("%70 = OpFAdd %6 %63 %64\nOpStore %62 %70\n"));
   for (const Mutant& m : mutants(Analysis(module)))
     if (m.family == "arithmetic") {
-      EXPECT_EQ(m.description, fmt::format("OpFAdd at {} -> OpFSub: (binding 0[LocalInvocationId.x] + shared %32)", m.at));
+      EXPECT_EQ(m.description,
+                fmt::format("OpFAdd at {} -> OpFSub: (binding 0[LocalInvocationId.x] + shared %32)", m.at));
       return;
     }
   FAIL();

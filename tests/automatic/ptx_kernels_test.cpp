@@ -84,7 +84,8 @@ TEST(PtxKernels, ASampleOfTheirMutantsAssembles) {
   for (const std::string& why : right) EXPECT_EQ(why, "");
   int invalid = 0;
   for (std::size_t i = 0; i < sample.size(); ++i)
-    if (!wrong[i].empty()) fmt::print("{}\n  {}\n", mutant(*sample[i].first, sample[i].second).description, wrong[i]), ++invalid;
+    if (!wrong[i].empty())
+      fmt::print("{}\n  {}\n", mutant(*sample[i].first, sample[i].second).description, wrong[i]), ++invalid;
   fmt::print("{} of {} mutants do not assemble\n", invalid, sample.size());
   EXPECT_LT(100 * invalid, 15 * static_cast<int>(sample.size()));
 }

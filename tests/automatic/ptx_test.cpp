@@ -108,7 +108,8 @@ void expect(std::string_view family, const std::string& body, std::vector<std::s
 }
 
 TEST(Ptx, IsPrintedBackByteForByte) {
-  const std::string text = fmt::format(fmt::runtime(kModule), "@!%p1 bra $L__start; // why not\n\t{ .reg .pred p; setp.ne.b32 p, %r1, 0; }\n");
+  const std::string text = fmt::format(fmt::runtime(kModule),
+                                       "@!%p1 bra $L__start; // why not\n\t{ .reg .pred p; setp.ne.b32 p, %r1, 0; }\n");
   EXPECT_EQ(Module(text).text(), text);
   EXPECT_THROW(Module(text.substr(0, text.size() - 4)), InputError);
 }
@@ -116,15 +117,18 @@ TEST(Ptx, IsPrintedBackByteForByte) {
 TEST(Ptx, AnEntryComesWithWhatItRefersTo) {
   const std::string alone = program_of("mov.u32 %r1, pool;").text();
   EXPECT_NE(alone.find("pool[]"), std::string::npos);
-  for (const char* other : {"table", "unused", "helper", "other"}) EXPECT_EQ(alone.find(other), std::string::npos) << other;
+  for (const char* other : {"table", "unused", "helper", "other"})
+    EXPECT_EQ(alone.find(other), std::string::npos) << other;
   EXPECT_EQ(alone.substr(0, 2), "//");
-  const std::string calling = program_of("{ .param .b32 a0; .param .b32 r0; st.param.b32 [a0+0], %r1; call.uni (r0), helper, (a0); }").text();
+  const std::string calling =
+      program_of("{ .param .b32 a0; .param .b32 r0; st.param.b32 [a0+0], %r1; call.uni (r0), helper, (a0); }").text();
   EXPECT_NE(calling.find("$L__again"), std::string::npos);
   EXPECT_THROW(Program(Module(fmt::format(fmt::runtime(kModule), "")), "nowhere"), InputError);
 }
 
 TEST(Ptx, InstructionsAreTakenApart) {
-  const Program p = program_of("@!%p1 ld.global.v2.f32 {%f1, %f2}, [%rd2+8]; // a comment; with a semicolon\n\tshfl.sync.bfly.b32 %r1|%p2, %r3, %r4, 31, -1;");
+  const Program p = program_of(
+      "@!%p1 ld.global.v2.f32 {%f1, %f2}, [%rd2+8]; // a comment; with a semicolon\n\tshfl.sync.bfly.b32 %r1|%p2, %r3, %r4, 31, -1;");
   std::vector<Instruction> found;
   for (std::size_t i = 0; i < p.code().size(); ++i)
     if (p.is_instruction(i)) found.push_back(p.at(i));
@@ -141,8 +145,9 @@ TEST(Ptx, InstructionsAreTakenApart) {
 }
 
 TEST(Ptx, LoopsAreLimitedInEveryFunction) {
-  const Program p = program_of("$L__loop:\n\tadd.s32 %r1, %r1, 1;\n\tsetp.lt.s32 %p1, %r1, %r2;\n\t@%p1 bra $L__loop;\n$L__behind:\n"
-                               "{ .param .b32 a0; .param .b32 r0; st.param.b32 [a0+0], %r1; call.uni (r0), helper, (a0); }");
+  const Program p = program_of(
+      "$L__loop:\n\tadd.s32 %r1, %r1, 1;\n\tsetp.lt.s32 %p1, %r1, %r2;\n\t@%p1 bra $L__loop;\n$L__behind:\n"
+      "{ .param .b32 a0; .param .b32 r0; st.param.b32 [a0+0], %r1; call.uni (r0), helper, (a0); }");
   const std::string text = p.guarded();
   const auto count = [&](std::string_view what) {
     std::size_t n = 0;
@@ -151,7 +156,11 @@ TEST(Ptx, LoopsAreLimitedInEveryFunction) {
   };
   EXPECT_EQ(count("trap;"), 2U);  // not at $L__start and $L__behind: no branch leads back to them
   EXPECT_EQ(count("mov.u32 %assay_turns, 0;"), 2U);
-  EXPECT_NE(text.find("$L__loop:\n\tadd.u32 %assay_turns, %assay_turns, 1;\n\tsetp.gt.u32 %assay_over, %assay_turns, 4194304;"), std::string::npos) << text;
+  EXPECT_NE(
+      text.find(
+          "$L__loop:\n\tadd.u32 %assay_turns, %assay_turns, 1;\n\tsetp.gt.u32 %assay_over, %assay_turns, 4194304;"),
+      std::string::npos)
+      << text;
   EXPECT_EQ(complaint(text), "");
 }
 
@@ -166,23 +175,28 @@ TEST(Ptx, WhatDoesNotAssembleIsSaid) {
 
 TEST(Ptx, NamesOfUnnamedNamespacesAreThoseOfAnyBuild) {
   const auto built = [](const char* hash, const char* process, int length) {
-    return fmt::format(".entry _ZN39_INTERNAL_{0}_9_norm_a_cu_8d5685025assay4cpu2{2}_GLOBAL__N__{0}_9_norm_a_cu_8d568502{1}1kILi3EEEPf_param_0", hash,
-                       process, length);
+    return fmt::format(
+        ".entry _ZN39_INTERNAL_{0}_9_norm_a_cu_8d5685025assay4cpu2{2}_GLOBAL__N__{0}_9_norm_a_cu_8d568502{1}1kILi3EEEPf_param_0",
+        hash, process, length);
   };
-  EXPECT_EQ(of_any_build(built("06e53b8b", "", 41)), ".entry _ZN_INTERNAL_9_norm_a_cu5assay4cpu2_GLOBAL__N__9_norm_a_cu1kILi3EEEPf_param_0");
+  EXPECT_EQ(of_any_build(built("06e53b8b", "", 41)),
+            ".entry _ZN_INTERNAL_9_norm_a_cu5assay4cpu2_GLOBAL__N__9_norm_a_cu1kILi3EEEPf_param_0");
   for (const char* process : {"_1", "_12894"})
-    EXPECT_EQ(of_any_build(built("9f075d8a", process, 41 + static_cast<int>(std::string_view(process).size()))), of_any_build(built("06e53b8b", "", 41)));
+    EXPECT_EQ(of_any_build(built("9f075d8a", process, 41 + static_cast<int>(std::string_view(process).size()))),
+              of_any_build(built("06e53b8b", "", 41)));
   const Instruction load{"", "ld.global.f32", {"%f1", "[_ZN39_INTERNAL_06e53b8b_9_norm_a_cu_8d5685021tE+4]"}};
   Instruction again = load;
   again.operands[1].replace(16, 8, "9f075d8a");
   EXPECT_EQ((Mutant{"", {{7, {load}}}}.key()), (Mutant{"", {{7, {again}}}}.key()));
-  for (const char* other : {"", "add.s32 %r1, %r2, 41;", "3_GLOBAL__N_", "9_INTERNAL_", "41_GLOBAL__N__06e53b8b_9_norm", "40_GLOBAL__N__06e53b8b_9_norm_a_cu_8d568502"})
+  for (const char* other : {"", "add.s32 %r1, %r2, 41;", "3_GLOBAL__N_", "9_INTERNAL_", "41_GLOBAL__N__06e53b8b_9_norm",
+                            "40_GLOBAL__N__06e53b8b_9_norm_a_cu_8d568502"})
     EXPECT_EQ(of_any_build(other), other);
 }
 
 TEST(Ptx, DumpsHoldOneFileAfterTheOther) {
   const std::string header = "\nFatbin ptx code:\n================\narch = sm_80\nhost = linux\ncompressed\n\n";
-  const auto files = dumped(header + "\n\n.version 9.0\n.target sm_80\n" + "\nFatbin elf code:\n=====\narch = sm_90\n" + header + "//\n.version 9.0\n.target sm_80\nret;\n");
+  const auto files = dumped(header + "\n\n.version 9.0\n.target sm_80\n" + "\nFatbin elf code:\n=====\narch = sm_90\n" +
+                            header + "//\n.version 9.0\n.target sm_80\nret;\n");
   ASSERT_EQ(files.size(), 2U);
   EXPECT_EQ(files[0].find("Fatbin"), std::string::npos);
   EXPECT_NE(files[1].find("ret;"), std::string::npos);
@@ -213,11 +227,14 @@ TEST(PtxOperators, Barrier) {
   expect("barrier", "bar.warp.sync -1;", {"bar.warp.sync -1; -> "});
   expect("barrier", "membar.gl;", {"membar.gl; -> "});
   expect("barrier", "cp.async.commit_group;", {"cp.async.commit_group; -> "});
-  expect("barrier", "cp.async.wait_group 1;", {"cp.async.wait_group 1; -> ", "cp.async.wait_group 1; -> cp.async.wait_group 2;"});
+  expect("barrier", "cp.async.wait_group 1;",
+         {"cp.async.wait_group 1; -> ", "cp.async.wait_group 1; -> cp.async.wait_group 2;"});
 }
 
 TEST(PtxOperators, Branch) {
-  expect("branch", "@%p1 bra $L__start;", {"@%p1 bra $L__start; -> @!%p1 bra $L__start;", "@%p1 bra $L__start; -> bra $L__start;", "@%p1 bra $L__start; -> "});
+  expect("branch", "@%p1 bra $L__start;",
+         {"@%p1 bra $L__start; -> @!%p1 bra $L__start;", "@%p1 bra $L__start; -> bra $L__start;",
+          "@%p1 bra $L__start; -> "});
   expect("branch", "@!%p1 mov.f32 %f1, %f2;", {"@!%p1 mov.f32 %f1, %f2; -> @%p1 mov.f32 %f1, %f2;"});
   expect("branch", "bra.uni $L__start;", {});
 }
@@ -229,14 +246,16 @@ TEST(PtxOperators, Loop) {
           "setp.lt.s64 %p1, %rd3, %rd4; -> add.s64 %assay_l, %rd4, -1; setp.lt.s64 %p1, %rd3, %assay_l;"});
   expect("loop", "$L__loop:\n\tadd.s32 %r3, %r3, %r4;\n\tsetp.ne.s32 %p1, %r3, 64;\n\t@%p1 bra $L__loop;",
          {"add.s32 %r3, %r3, %r4; -> add.s32 %assay_w, %r4, %r4; add.s32 %r3, %r3, %assay_w;",
-          "setp.ne.s32 %p1, %r3, 64; -> setp.ne.s32 %p1, %r3, 65;", "setp.ne.s32 %p1, %r3, 64; -> setp.ne.s32 %p1, %r3, 63;"});
+          "setp.ne.s32 %p1, %r3, 64; -> setp.ne.s32 %p1, %r3, 65;",
+          "setp.ne.s32 %p1, %r3, 64; -> setp.ne.s32 %p1, %r3, 63;"});
   expect("loop", "setp.lt.s32 %p1, %r3, 64;\n\t@%p1 bra $L__out;\n\tadd.s32 %r3, %r4, 1;\n$L__out:", {});
 }
 
 TEST(PtxOperators, SelectStoreLoad) {
   expect("select", "selp.f32 %f1, %f2, %f3, %p1;", {"selp.f32 %f1, %f2, %f3, %p1; -> selp.f32 %f1, %f3, %f2, %p1;"});
   expect("store", "st.shared.f32 [%r1], %f1;", {"st.shared.f32 [%r1], %f1; -> "});
-  expect("store", "@%p1 cp.async.cg.shared.global [%r1], [%rd2], 16, 16;", {"@%p1 cp.async.cg.shared.global [%r1], [%rd2], 16, 16; -> "});
+  expect("store", "@%p1 cp.async.cg.shared.global [%r1], [%rd2], 16, 16;",
+         {"@%p1 cp.async.cg.shared.global [%r1], [%rd2], 16, 16; -> "});
   expect("load", "@%p1 ld.global.v2.f32 {%f1, %f2}, [%rd2];",
          {"@%p1 ld.global.v2.f32 {%f1, %f2}, [%rd2]; -> @%p1 mov.f32 %f1, 0f00000000; @%p1 mov.f32 %f2, 0f00000000;"});
   expect("load", "ld.global.u8 %rs1, [%rd2];", {"ld.global.u8 %rs1, [%rd2]; -> mov.u16 %rs1, 0;"});
@@ -245,17 +264,24 @@ TEST(PtxOperators, SelectStoreLoad) {
 
 TEST(PtxOperators, Arithmetic) {
   expect("arithmetic", "add.f32 %f1, %f2, %f3;",
-         {"add.f32 %f1, %f2, %f3; -> sub.f32 %f1, %f2, %f3;", "add.f32 %f1, %f2, %f3; -> mul.f32 %f1, %f2, %f3;", "add.f32 %f1, %f2, %f3; -> mov.f32 %f1, %f2;"});
+         {"add.f32 %f1, %f2, %f3; -> sub.f32 %f1, %f2, %f3;", "add.f32 %f1, %f2, %f3; -> mul.f32 %f1, %f2, %f3;",
+          "add.f32 %f1, %f2, %f3; -> mov.f32 %f1, %f2;"});
   expect("arithmetic", "mul.rn.f32 %f1, %f2, %f3;",
-         {"mul.rn.f32 %f1, %f2, %f3; -> add.rn.f32 %f1, %f2, %f3;", "mul.rn.f32 %f1, %f2, %f3; -> div.rn.f32 %f1, %f2, %f3;", "mul.rn.f32 %f1, %f2, %f3; -> mov.f32 %f1, %f2;"});
+         {"mul.rn.f32 %f1, %f2, %f3; -> add.rn.f32 %f1, %f2, %f3;",
+          "mul.rn.f32 %f1, %f2, %f3; -> div.rn.f32 %f1, %f2, %f3;", "mul.rn.f32 %f1, %f2, %f3; -> mov.f32 %f1, %f2;"});
   expect("arithmetic", "div.full.f32 %f1, %f2, %f3;", {"div.full.f32 %f1, %f2, %f3; -> mul.f32 %f1, %f2, %f3;"});
-  expect("arithmetic", "mul.lo.s64 %rd3, %rd4, %rd5;", {"mul.lo.s64 %rd3, %rd4, %rd5; -> add.s64 %rd3, %rd4, %rd5;", "mul.lo.s64 %rd3, %rd4, %rd5; -> div.s64 %rd3, %rd4, %rd5;"});
+  expect("arithmetic", "mul.lo.s64 %rd3, %rd4, %rd5;",
+         {"mul.lo.s64 %rd3, %rd4, %rd5; -> add.s64 %rd3, %rd4, %rd5;",
+          "mul.lo.s64 %rd3, %rd4, %rd5; -> div.s64 %rd3, %rd4, %rd5;"});
   expect("arithmetic", "rem.u32 %r1, %r2, 7;", {"rem.u32 %r1, %r2, 7; -> div.u32 %r1, %r2, 7;"});
-  expect("arithmetic", "shr.s32 %r1, %r2, 31;", {"shr.s32 %r1, %r2, 31; -> shl.b32 %r1, %r2, 31;", "shr.s32 %r1, %r2, 31; -> shr.u32 %r1, %r2, 31;"});
-  expect("arithmetic", "and.pred %p1, %p2, %p3;", {"and.pred %p1, %p2, %p3; -> or.pred %p1, %p2, %p3;", "and.pred %p1, %p2, %p3; -> xor.pred %p1, %p2, %p3;"});
+  expect("arithmetic", "shr.s32 %r1, %r2, 31;",
+         {"shr.s32 %r1, %r2, 31; -> shl.b32 %r1, %r2, 31;", "shr.s32 %r1, %r2, 31; -> shr.u32 %r1, %r2, 31;"});
+  expect("arithmetic", "and.pred %p1, %p2, %p3;",
+         {"and.pred %p1, %p2, %p3; -> or.pred %p1, %p2, %p3;", "and.pred %p1, %p2, %p3; -> xor.pred %p1, %p2, %p3;"});
   expect("arithmetic", "not.pred %p1, %p2;", {"not.pred %p1, %p2; -> mov.pred %p1, %p2;"});
   expect("arithmetic", "cvt.s64.s32 %rd3, %r1;", {"cvt.s64.s32 %rd3, %r1; -> cvt.u64.u32 %rd3, %r1;"});
-  expect("arithmetic", "fma.rn.f32 %f1, %f2, %f3, %f4;", {"fma.rn.f32 %f1, %f2, %f3, %f4; -> neg.f32 %assay_f, %f2; fma.rn.f32 %f1, %assay_f, %f3, %f4;"});
+  expect("arithmetic", "fma.rn.f32 %f1, %f2, %f3, %f4;",
+         {"fma.rn.f32 %f1, %f2, %f3, %f4; -> neg.f32 %assay_f, %f2; fma.rn.f32 %f1, %assay_f, %f3, %f4;"});
 }
 
 TEST(PtxOperators, Function) {
@@ -265,24 +291,37 @@ TEST(PtxOperators, Function) {
   expect("function", "cvt.rzi.s32.f32 %r1, %f2;", {"cvt.rzi.s32.f32 %r1, %f2; -> cvt.rni.s32.f32 %r1, %f2;"});
   expect("function", "bar.red.or.pred %p2, 0, %p1;", {"bar.red.or.pred %p2, 0, %p1; -> bar.red.and.pred %p2, 0, %p1;"});
   expect("function", "fma.rn.f32 %f1, %f2, %f3, 0f3F800000;",
-         {"fma.rn.f32 %f1, %f2, %f3, 0f3F800000; -> fma.rn.f32 %f1, 0f3F800000, %f3, %f2;", "fma.rn.f32 %f1, %f2, %f3, 0f3F800000; -> fma.rn.f32 %f1, %f2, 0f3F800000, %f3;"});
+         {"fma.rn.f32 %f1, %f2, %f3, 0f3F800000; -> fma.rn.f32 %f1, 0f3F800000, %f3, %f2;",
+          "fma.rn.f32 %f1, %f2, %f3, 0f3F800000; -> fma.rn.f32 %f1, %f2, 0f3F800000, %f3;"});
 }
 
 constexpr const char* kMma =
     "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%f1, %f2, %f3, %f4}, {%r1, %r2, %r3, %r4}, {%r5, %r6}, {%f5, %f6, %f7, %f8};";
 
 TEST(PtxOperators, FusedMultiplyAdd) {
-  expect("fma", "fma.rn.f32 %f1, %f2, %f3, %f4;", {"fma.rn.f32 %f1, %f2, %f3, %f4; -> mul.rn.f32 %f1, %f2, %f3;", "fma.rn.f32 %f1, %f2, %f3, %f4; -> mov.f32 %f1, %f4;"});
-  expect("fma", "mad.lo.s32 %r1, %r2, %r3, %r4;", {"mad.lo.s32 %r1, %r2, %r3, %r4; -> mul.lo.s32 %r1, %r2, %r3;", "mad.lo.s32 %r1, %r2, %r3, %r4; -> mov.b32 %r1, %r4;"});
-  expect("fma", kMma, {std::string(kMma) + " -> mov.f32 %assay_f, 0f00000000; mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%f1, %f2, %f3, %f4}, "
-                                           "{%r1, %r2, %r3, %r4}, {%r5, %r6}, {%assay_f, %assay_f, %assay_f, %assay_f};"});
+  expect("fma", "fma.rn.f32 %f1, %f2, %f3, %f4;",
+         {"fma.rn.f32 %f1, %f2, %f3, %f4; -> mul.rn.f32 %f1, %f2, %f3;",
+          "fma.rn.f32 %f1, %f2, %f3, %f4; -> mov.f32 %f1, %f4;"});
+  expect("fma", "mad.lo.s32 %r1, %r2, %r3, %r4;",
+         {"mad.lo.s32 %r1, %r2, %r3, %r4; -> mul.lo.s32 %r1, %r2, %r3;",
+          "mad.lo.s32 %r1, %r2, %r3, %r4; -> mov.b32 %r1, %r4;"});
+  expect("fma", kMma,
+         {std::string(kMma) +
+          " -> mov.f32 %assay_f, 0f00000000; mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%f1, %f2, %f3, %f4}, "
+          "{%r1, %r2, %r3, %r4}, {%r5, %r6}, {%assay_f, %assay_f, %assay_f, %assay_f};"});
 }
 
 TEST(PtxOperators, Comparison) {
-  expect("comparison", "setp.ge.s32 %p1, %r1, %r2;", {"setp.ge.s32 %p1, %r1, %r2; -> setp.gt.s32 %p1, %r1, %r2;", "setp.ge.s32 %p1, %r1, %r2; -> setp.ge.u32 %p1, %r1, %r2;"});
+  expect("comparison", "setp.ge.s32 %p1, %r1, %r2;",
+         {"setp.ge.s32 %p1, %r1, %r2; -> setp.gt.s32 %p1, %r1, %r2;",
+          "setp.ge.s32 %p1, %r1, %r2; -> setp.ge.u32 %p1, %r1, %r2;"});
   expect("comparison", "setp.eq.b32 %p1, %r1, %r2;", {"setp.eq.b32 %p1, %r1, %r2; -> setp.ne.b32 %p1, %r1, %r2;"});
-  expect("comparison", "setp.lt.f32 %p1, %f1, %f2;", {"setp.lt.f32 %p1, %f1, %f2; -> setp.le.f32 %p1, %f1, %f2;", "setp.lt.f32 %p1, %f1, %f2; -> setp.ltu.f32 %p1, %f1, %f2;"});
-  expect("comparison", "setp.eq.f32 %p1, %f1, %f2;", {"setp.eq.f32 %p1, %f1, %f2; -> setp.neu.f32 %p1, %f1, %f2;", "setp.eq.f32 %p1, %f1, %f2; -> setp.equ.f32 %p1, %f1, %f2;"});
+  expect("comparison", "setp.lt.f32 %p1, %f1, %f2;",
+         {"setp.lt.f32 %p1, %f1, %f2; -> setp.le.f32 %p1, %f1, %f2;",
+          "setp.lt.f32 %p1, %f1, %f2; -> setp.ltu.f32 %p1, %f1, %f2;"});
+  expect("comparison", "setp.eq.f32 %p1, %f1, %f2;",
+         {"setp.eq.f32 %p1, %f1, %f2; -> setp.neu.f32 %p1, %f1, %f2;",
+          "setp.eq.f32 %p1, %f1, %f2; -> setp.equ.f32 %p1, %f1, %f2;"});
 }
 
 TEST(PtxOperators, OperandOrder) {
@@ -290,49 +329,69 @@ TEST(PtxOperators, OperandOrder) {
   expect("operand-order", "shl.b64 %rd3, %rd4, 2;", {});
   expect("operand-order", "setp.ge.s32 %p1, %r1, 7;", {"setp.ge.s32 %p1, %r1, 7; -> setp.ge.s32 %p1, 7, %r1;"});
   expect("operand-order", "mov.b32 %r1, {%rs1, %rs2};", {"mov.b32 %r1, {%rs1, %rs2}; -> mov.b32 %r1, {%rs2, %rs1};"});
-  expect("operand-order", "st.global.v2.u16 [%rd2], {%rs1, %rs2};", {"st.global.v2.u16 [%rd2], {%rs1, %rs2}; -> st.global.v2.u16 [%rd2], {%rs2, %rs1};"});
+  expect("operand-order", "st.global.v2.u16 [%rd2], {%rs1, %rs2};",
+         {"st.global.v2.u16 [%rd2], {%rs1, %rs2}; -> st.global.v2.u16 [%rd2], {%rs2, %rs1};"});
   const std::string mma(kMma);
   const auto with = [&](std::string_view from, std::string_view to) {
     std::string changed = mma;
     return mma + " -> " + changed.replace(changed.find(from), from.size(), to);
   };
-  expect("operand-order", mma, {with("%r1, %r2", "%r2, %r1"), with("%r2, %r3", "%r3, %r2"), with("%r5, %r6", "%r6, %r5")});
+  expect("operand-order", mma,
+         {with("%r1, %r2", "%r2, %r1"), with("%r2, %r3", "%r3, %r2"), with("%r5, %r6", "%r6, %r5")});
 }
 
 TEST(PtxOperators, Subgroup) {
   const std::string shfl = "shfl.sync.bfly.b32 %r1|%p1, %r2, %r3, %r4, %r5;";
-  expect("subgroup", shfl, {shfl + " -> shfl.sync.down.b32 %r1|%p1, %r2, %r3, %r4, %r5;", shfl + " -> shfl.sync.bfly.b32 %r1|%p1, %r2, %r3, 4127, %r5;",
-                            shfl + " -> mov.b32 %r1, %r2; setp.eq.s32 %p1, 0, 0;"});
-  expect("subgroup", "vote.sync.all.pred %p1, %p2, %r1;", {"vote.sync.all.pred %p1, %p2, %r1; -> vote.sync.any.pred %p1, %p2, %r1;"});
-  expect("subgroup", "vote.sync.ballot.b32 %r1, %p2, %r1;", {"vote.sync.ballot.b32 %r1, %p2, %r1; -> vote.sync.ballot.b32 %r1, !%p2, %r1;"});
+  expect("subgroup", shfl,
+         {shfl + " -> shfl.sync.down.b32 %r1|%p1, %r2, %r3, %r4, %r5;",
+          shfl + " -> shfl.sync.bfly.b32 %r1|%p1, %r2, %r3, 4127, %r5;",
+          shfl + " -> mov.b32 %r1, %r2; setp.eq.s32 %p1, 0, 0;"});
+  expect("subgroup", "vote.sync.all.pred %p1, %p2, %r1;",
+         {"vote.sync.all.pred %p1, %p2, %r1; -> vote.sync.any.pred %p1, %p2, %r1;"});
+  expect("subgroup", "vote.sync.ballot.b32 %r1, %p2, %r1;",
+         {"vote.sync.ballot.b32 %r1, %p2, %r1; -> vote.sync.ballot.b32 %r1, !%p2, %r1;"});
 }
 
 TEST(PtxOperators, ComponentIndexConstant) {
-  expect("component", "mov.u32 %r1, %ctaid.x;", {"mov.u32 %r1, %ctaid.x; -> mov.u32 %r1, %ctaid.y;", "mov.u32 %r1, %ctaid.x; -> mov.u32 %r1, %ctaid.z;"});
+  expect("component", "mov.u32 %r1, %ctaid.x;",
+         {"mov.u32 %r1, %ctaid.x; -> mov.u32 %r1, %ctaid.y;", "mov.u32 %r1, %ctaid.x; -> mov.u32 %r1, %ctaid.z;"});
   expect("index", "ld.global.v4.f32 {%f1, %f2, %f3, %f4}, [%rd2+16];",
          {"ld.global.v4.f32 {%f1, %f2, %f3, %f4}, [%rd2+16]; -> ld.global.v4.f32 {%f1, %f2, %f3, %f4}, [%rd2+32];",
           "ld.global.v4.f32 {%f1, %f2, %f3, %f4}, [%rd2+16]; -> ld.global.v4.f32 {%f1, %f2, %f3, %f4}, [%rd2];"});
   expect("index", "add.s64 %rd3, %rd2, 4;\n\tadd.s64 %rd4, %rd2, %rd1;\n\tst.global.u16 [%rd4], %rs1;",
-         {"st.global.u16 [%rd4], %rs1; -> st.global.u16 [%rd4+2], %rs1;", "st.global.u16 [%rd4], %rs1; -> st.global.u16 [%rd3], %rs1;"});
-  expect("index", "ld.param.u64 %rd3, [k_param_1+8];", {"ld.param.u64 %rd3, [k_param_1+8]; -> ld.param.u64 %rd3, [k_param_1+16];"});
-  expect("index", "ld.param.u64 %rd3, [k_param_1+16];", {"ld.param.u64 %rd3, [k_param_1+16]; -> ld.param.u64 %rd3, [k_param_1+8];"});
-  expect("constant", "shl.b32 %r1, %r2, 2;", {"shl.b32 %r1, %r2, 2; -> shl.b32 %r1, %r2, 3;", "shl.b32 %r1, %r2, 2; -> shl.b32 %r1, %r2, 1;", "shl.b32 %r1, %r2, 2; -> shl.b32 %r1, %r2, 4;"});
-  expect("constant", "mov.f32 %f1, 0f3F800000;", {"mov.f32 %f1, 0f3F800000; -> mov.f32 %f1, 0f3F8CCCCD;", "mov.f32 %f1, 0f3F800000; -> mov.f32 %f1, 0f40000000;",
-                                                  "mov.f32 %f1, 0f3F800000; -> mov.f32 %f1, 0fBF800000;", "mov.f32 %f1, 0f3F800000; -> mov.f32 %f1, 0f00000000;"});
+         {"st.global.u16 [%rd4], %rs1; -> st.global.u16 [%rd4+2], %rs1;",
+          "st.global.u16 [%rd4], %rs1; -> st.global.u16 [%rd3], %rs1;"});
+  expect("index", "ld.param.u64 %rd3, [k_param_1+8];",
+         {"ld.param.u64 %rd3, [k_param_1+8]; -> ld.param.u64 %rd3, [k_param_1+16];"});
+  expect("index", "ld.param.u64 %rd3, [k_param_1+16];",
+         {"ld.param.u64 %rd3, [k_param_1+16]; -> ld.param.u64 %rd3, [k_param_1+8];"});
+  expect("constant", "shl.b32 %r1, %r2, 2;",
+         {"shl.b32 %r1, %r2, 2; -> shl.b32 %r1, %r2, 3;", "shl.b32 %r1, %r2, 2; -> shl.b32 %r1, %r2, 1;",
+          "shl.b32 %r1, %r2, 2; -> shl.b32 %r1, %r2, 4;"});
+  expect(
+      "constant", "mov.f32 %f1, 0f3F800000;",
+      {"mov.f32 %f1, 0f3F800000; -> mov.f32 %f1, 0f3F8CCCCD;", "mov.f32 %f1, 0f3F800000; -> mov.f32 %f1, 0f40000000;",
+       "mov.f32 %f1, 0f3F800000; -> mov.f32 %f1, 0fBF800000;", "mov.f32 %f1, 0f3F800000; -> mov.f32 %f1, 0f00000000;"});
 }
 
 TEST(PtxOperators, Precision) {
-  expect("half", "@%p1 add.f32 %f1, %f2, %f3;", {"@%p1 add.f32 %f1, %f2, %f3; -> @%p1 add.f32 %f1, %f2, %f3; @%p1 cvt.rn.f16.f32 %assay_h, %f1; @%p1 cvt.f32.f16 %f1, %assay_h;"});
+  expect(
+      "half", "@%p1 add.f32 %f1, %f2, %f3;",
+      {"@%p1 add.f32 %f1, %f2, %f3; -> @%p1 add.f32 %f1, %f2, %f3; @%p1 cvt.rn.f16.f32 %assay_h, %f1; @%p1 cvt.f32.f16 %f1, %assay_h;"});
   expect("half", "max.f32 %f1, %f2, %f3;", {});
-  expect("bfloat16", "ex2.approx.f32 %f1, %f2;",
-         {"ex2.approx.f32 %f1, %f2; -> ex2.approx.f32 %f1, %f2; mov.b32 %assay_w, %f1; and.b32 %assay_w, %assay_w, 0xffff0000; mov.b32 %f1, %assay_w;"});
+  expect(
+      "bfloat16", "ex2.approx.f32 %f1, %f2;",
+      {"ex2.approx.f32 %f1, %f2; -> ex2.approx.f32 %f1, %f2; mov.b32 %assay_w, %f1; and.b32 %assay_w, %assay_w, 0xffff0000; mov.b32 %f1, %assay_w;"});
   expect("rounding", "cvt.rn.f16.f32 %rs1, %f1;", {"cvt.rn.f16.f32 %rs1, %f1; -> cvt.rz.f16.f32 %rs1, %f1;"});
-  expect("duplicate", "fma.rn.f32 %f1, %f2, %f3, %f4;", {"fma.rn.f32 %f1, %f2, %f3, %f4; -> fma.rn.f32 %f1, %f3, %f3, %f4;", "fma.rn.f32 %f1, %f2, %f3, %f4; -> fma.rn.f32 %f1, %f2, %f2, %f4;"});
+  expect("duplicate", "fma.rn.f32 %f1, %f2, %f3, %f4;",
+         {"fma.rn.f32 %f1, %f2, %f3, %f4; -> fma.rn.f32 %f1, %f3, %f3, %f4;",
+          "fma.rn.f32 %f1, %f2, %f3, %f4; -> fma.rn.f32 %f1, %f2, %f2, %f4;"});
   expect("duplicate", "add.s64 %rd3, %rd4, 8;", {});
 }
 
 TEST(PtxOperators, TheSameMutantsEveryTimeAndNoneTwice) {
-  const Program p = program_of("$L__loop:\n\tadd.s32 %r1, %r1, 1;\n\tfma.rn.f32 %f1, %f2, %f2, %f1;\n\tsetp.lt.s32 %p1, %r1, 9;\n\t@%p1 bra $L__loop;");
+  const Program p = program_of(
+      "$L__loop:\n\tadd.s32 %r1, %r1, 1;\n\tfma.rn.f32 %f1, %f2, %f2, %f1;\n\tsetp.lt.s32 %p1, %r1, 9;\n\t@%p1 bra $L__loop;");
   const auto first = mutant_keys(p), second = mutant_keys(p);
   ASSERT_EQ(first.size(), second.size());
   std::set<std::string> texts{p.guarded()};

@@ -30,7 +30,9 @@ inline void run_negated(const Call& call, Device& device) {
   if (y.shape().size() > 0) *y.data() = -*y.data() - 1;
 }
 inline void run_crash(const Call&, Device&) { raise(SIGSEGV); }
-inline void run_forever(const Call&, Device&) { for (;;) pause(); }
+inline void run_forever(const Call&, Device&) {
+  for (;;) pause();
+}
 
 inline std::unique_ptr<AutomaticMutant> mutant_of(const Kernel& right, std::string hash, RunFunction run,
                                                   bool held_out = false) {

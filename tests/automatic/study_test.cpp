@@ -30,7 +30,8 @@ StudyOptions quick() {
 
 std::vector<nlohmann::json> results_of(std::vector<RunFunction> runs, StudyOptions options = quick()) {
   MutantList list;
-  for (std::size_t i = 0; i < runs.size(); ++i) list.push_back(mutant_of(right_kernel(), std::to_string(i), std::move(runs[i])));
+  for (std::size_t i = 0; i < runs.size(); ++i)
+    list.push_back(mutant_of(right_kernel(), std::to_string(i), std::move(runs[i])));
   return run_study(list, options, 1, [](std::size_t) {});
 }
 
@@ -105,7 +106,8 @@ TEST(Study, WrongMutantsDieAndTheRightOnesAfterThemDoNot) {
 
 TEST(Study, ACallThatHangsOnceIsNoDifferenceAndAnyOtherEndIs) {
   // Count the calls of all judging processes.
-  auto* const calls = static_cast<std::atomic<int>*>(mmap(nullptr, sizeof(std::atomic<int>), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+  auto* const calls = static_cast<std::atomic<int>*>(
+      mmap(nullptr, sizeof(std::atomic<int>), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
   ASSERT_NE(calls, MAP_FAILED);
   const auto ends_badly_at = [&](int first, int last, RunFunction bad) {
     calls->store(0);
@@ -236,12 +238,15 @@ TEST(Page, SaysWhatSurvivedAndNeedsNothingElse) {
 }
 
 TEST(Page, TheMatrixShowsWhoKillsAlone) {
-  const nlohmann::json alone{{"mutant", "alone"}, {"op", "silu"}, {"fault", "one"}, {"status", "killed"}, {"seconds", 0.1},
-                             {"by", "FALSIFY-SILU-001"}, {"cases", 3}, {"matrix", {"FALSIFY-SILU-001"}}};
+  const nlohmann::json alone{{"mutant", "alone"}, {"op", "silu"},
+                             {"fault", "one"},    {"status", "killed"},
+                             {"seconds", 0.1},    {"by", "FALSIFY-SILU-001"},
+                             {"cases", 3},        {"matrix", {"FALSIFY-SILU-001"}}};
   nlohmann::json both = alone;
   both.update({{"mutant", "both"}, {"matrix", {"FALSIFY-SILU-001", "FALSIFY-SILU-002"}}});
   const std::vector<nlohmann::json> mutants{alone, both};
-  const nlohmann::json summary{{"mutants", mutants}, {"operations", counts_by(mutants, "op")}, {"obligations", by_obligation(mutants)}};
+  const nlohmann::json summary{
+      {"mutants", mutants}, {"operations", counts_by(mutants, "op")}, {"obligations", by_obligation(mutants)}};
   EXPECT_EQ(summary["obligations"]["silu"]["FALSIFY-SILU-001"]["alone"], 1);
   const std::string page = mutants_page(summary, "");
   EXPECT_EQ(count(page, "●"), 3U);
@@ -308,7 +313,11 @@ TEST(Parallel, EveryPieceIsDoneOnceAndAFailureIsThrown) {
   in_parallel(done.size(), [&](std::size_t i) { ++done[i]; });
   EXPECT_EQ(done, std::vector<int>(1000, 1));
   in_parallel(0, [](std::size_t) { FAIL(); });
-  EXPECT_THROW(in_parallel(100, [](std::size_t i) { if (i == 50) throw Unavailable("piece", "50"); }), Unavailable);
+  EXPECT_THROW(in_parallel(100,
+                           [](std::size_t i) {
+                             if (i == 50) throw Unavailable("piece", "50");
+                           }),
+               Unavailable);
 }
 
 TEST(Sampling, EveryMutantIsAsLikely) {

@@ -35,7 +35,9 @@ struct DeviceCall {
     for (const DimInfo& dim : op.dims) call.dims.push_back(setting.dims.at(dim.name));
     for (const ParamInfo& param : op.params) {
       const auto given = setting.params.find(param.name);
-      call.params.push_back(given != setting.params.end() ? given->second : param.choices.empty() ? param.typical : param.choices[0]);
+      call.params.push_back(given != setting.params.end() ? given->second
+                            : param.choices.empty()       ? param.typical
+                                                          : param.choices[0]);
     }
     std::mt19937 random(1);
     for (const TensorInfo& info : op.tensors) {
@@ -80,11 +82,15 @@ struct DeviceCall {
       const float x = drawn[i * 40503 % drawn.size()];
       if (dtype == DType::f16) reinterpret_cast<Half*>(to)[i] = to_half(x);
       else if (dtype == DType::bf16) reinterpret_cast<BFloat16*>(to)[i] = to_bfloat16(x);
-      else if (dtype == DType::f32) reinterpret_cast<float*>(to)[i] = info.name == "v" && info.role == Role::inout ? x * x : x;
+      else if (dtype == DType::f32)
+        reinterpret_cast<float*>(to)[i] = info.name == "v" && info.role == Role::inout ? x * x : x;
       else if (dtype == DType::u8) to[i] = static_cast<std::byte>(random());
       else {
         const Index least = info.least(call.dims), most = info.most(call.dims);
-        const Index chosen = info.name == "lengths" ? most : info.name == "starts" ? 0 : least + static_cast<Index>(random() % static_cast<std::uint64_t>(most - least + 1));
+        const Index chosen = info.name == "lengths" ? most
+                             : info.name == "starts"
+                                 ? 0
+                                 : least + static_cast<Index>(random() % static_cast<std::uint64_t>(most - least + 1));
         reinterpret_cast<std::int32_t*>(to)[i] = static_cast<std::int32_t>(chosen);
       }
     }
@@ -106,13 +112,15 @@ double copy_bandwidth(CudaDevice& device) {
   constexpr std::size_t kBytes = std::size_t{1} << 29;
   const Buffer from = device.allocate(kBytes), to = device.allocate(kBytes);
   return 2.0 * static_cast<double>(kBytes) / median_of_rounds(device, [&] {
-           device.check("cudaMemcpyAsync", cudaMemcpyAsync(to.address(), from.address(), kBytes, cudaMemcpyDeviceToDevice, device.stream()));
+           device.check("cudaMemcpyAsync", cudaMemcpyAsync(to.address(), from.address(), kBytes,
+                                                           cudaMemcpyDeviceToDevice, device.stream()));
          });
 }
 
 std::vector<Setting> settings() {
   const double pairs = 4096.0 * 4096 * 128 * 32;
-  const std::map<std::string_view, Index> heads{{"batch", 1}, {"s", 4096}, {"t", 4096}, {"kv_heads", 8}, {"heads", 32}, {"d", 128}};
+  const std::map<std::string_view, Index> heads{{"batch", 1},    {"s", 4096},   {"t", 4096},
+                                                {"kv_heads", 8}, {"heads", 32}, {"d", 128}};
   return {{"rmsnorm", {{"rows", 16384}, {"n", 4096}}, {}},
           {"rmsnorm_backward", {{"rows", 16384}, {"n", 4096}}, {}},
           {"rope", {{"rows", 16384}, {"heads", 32}, {"d", 128}}, {}},
@@ -132,12 +140,16 @@ void run(CudaDevice& device, const std::string& only) {
   std::printf("{\"copy_gbytes_per_s\":%.1f}\n", copy * 1e-6);
   for (const Setting& setting : settings())
     for (const Kernel* kernel : kernels_of(setting.op)) {
-      if (kernel->backend != Backend::cuda || kernel->role == KernelRole::mutant || kernel->id.find(only) == std::string_view::npos) continue;
+      if (kernel->backend != Backend::cuda || kernel->role == KernelRole::mutant ||
+          kernel->id.find(only) == std::string_view::npos)
+        continue;
       const DeviceCall prepared(device, operation(setting.op), setting, kernel->storage);
       const double ms = median_of_rounds(device, [&] { kernel->run(prepared.call, device); });
       std::printf("{\"kernel\":\"%s\",\"ms\":%.4f,", std::string(kernel->id).c_str(), ms);
       if (setting.operations > 0) std::printf("\"tflops\":%.2f}\n", setting.operations / ms * 1e-9);
-      else std::printf("\"gbytes_per_s\":%.1f,\"of_copy\":%.3f}\n", prepared.bytes / ms * 1e-6, prepared.bytes / ms / copy);
+      else
+        std::printf("\"gbytes_per_s\":%.1f,\"of_copy\":%.3f}\n", prepared.bytes / ms * 1e-6,
+                    prepared.bytes / ms / copy);
       std::fflush(stdout);
     }
 }

@@ -33,8 +33,7 @@ void differential(benchmark::State& state, const std::string& op_name) {
   const OpDescriptor& op = operation(op_name);
   const Kernel& subject = kernel(op_name + "/cpu/naive");
   const auto all = obligations(op_name);
-  const auto obligation =
-      std::ranges::find_if(all, [](const Obligation& o) { return o.info->by == "differential"; });
+  const auto obligation = std::ranges::find_if(all, [](const Obligation& o) { return o.info->by == "differential"; });
   const std::vector<Case> cases = cases_of(op, *obligation->info);
   Worker worker(std::chrono::seconds(10));
   std::vector<double> cases_per_second, elements_per_second;

@@ -41,8 +41,9 @@ OwnedCall nf4_call(std::string_view op, const std::vector<Index>& dims) {
   const std::size_t codes = op == "nf4_dequantize" ? 0 : 1;
   OwnedCall call = op == "nf4_dequantize" ? OwnedCall(dims, {words, absmax, dense})
                    : op == "nf4_quantize" ? OwnedCall(dims, {dense, words, absmax})
-                   : op == "nf4_matmul"   ? OwnedCall(dims, {Shape{dims[0], n}, words, absmax, Shape{dims[0], k}})
-                                          : OwnedCall({dims[0], k, n}, {Shape{dims[0], k}, words, absmax, Shape{dims[0], n}});
+                   : op == "nf4_matmul"
+                       ? OwnedCall(dims, {Shape{dims[0], n}, words, absmax, Shape{dims[0], k}})
+                       : OwnedCall({dims[0], k, n}, {Shape{dims[0], k}, words, absmax, Shape{dims[0], n}});
   call.pack(codes, Shape{n, k / 2});
   return call;
 }
@@ -63,7 +64,8 @@ OwnedCall rotation(std::string_view, const std::vector<Index>& dims) {
 
 /// Makes a decoding step against caches with one place left.
 OwnedCall decoding(std::string_view, const std::vector<Index>& dims) {
-  const Shape queries{dims[0], dims[3], dims[4]}, row{dims[0], dims[2], dims[4]}, cache{dims[0], dims[1], dims[2], dims[4]};
+  const Shape queries{dims[0], dims[3], dims[4]}, row{dims[0], dims[2], dims[4]},
+      cache{dims[0], dims[1], dims[2], dims[4]};
   OwnedCall call(dims, {queries, row, row, Shape{dims[0]}, cache, cache, queries}, {0.125});
   call.integers(3, static_cast<std::int32_t>(dims[1] - 1));
   return call;
@@ -89,7 +91,8 @@ OwnedCall super_blocks(std::string_view op, const std::vector<Index>& dims) {
   std::mt19937 random(2);
   for (std::size_t i = 0; i < bytes.size(); ++i)
     bytes[i] = i % q4_k::kBytes < 4 ? (i % 2 ? 0x1c : 0) : static_cast<std::uint8_t>(random());
-  if (op == "q4_k_gemv") return std::move(OwnedCall(dims, {Shape{dims[1]}, Shape{dims[0]}}).with_bytes(0, shape, bytes));
+  if (op == "q4_k_gemv")
+    return std::move(OwnedCall(dims, {Shape{dims[1]}, Shape{dims[0]}}).with_bytes(0, shape, bytes));
   return std::move(OwnedCall(dims, {matrix}).with_bytes(op == "q4_k_quantize" ? 1 : 0, shape, bytes));
 }
 
@@ -149,12 +152,14 @@ void register_kernels() {
   }
   // Compares with naive kernels at the size of a layer; mirror_bench.cpp sets the requirements against the scalar
   // mirror.
-  for (const std::string op : {"rmsnorm", "rmsnorm_backward", "softmax", "softmax_backward", "silu_mul", "silu_mul_backward"})
+  for (const std::string op :
+       {"rmsnorm", "rmsnorm_backward", "softmax", "softmax_backward", "silu_mul", "silu_mul_backward"})
     add({op + "/cpu/highway", op + "/cpu/naive", &rows_call, 0}, {512, 2048}, 5e-3);
   for (const std::string op : {"rope", "rope_backward"})
     add({op + "/cpu/highway", op + "/cpu/naive", &rotation, 0}, {512, 16, 128}, 5e-2);
   for (const Index kv_heads : {4, 28})
-    add({"attention_decode/cpu/highway", "attention_decode/cpu/naive", &decoding, 0}, {1, 2048, kv_heads, 28, 128}, 5e-2);
+    add({"attention_decode/cpu/highway", "attention_decode/cpu/naive", &decoding, 0}, {1, 2048, kv_heads, 28, 128},
+        5e-2);
   for (const std::string op : {"linear", "lora_linear", "lora_linear_backward"}) {
     add({op + "/cpu/dispatch", op + "/cpu/naive", &layer, 0}, {128, 896, 896, 16}, 5e-2);
     add({op + "/cpu/dispatch", op + "/cpu/naive", &layer, 0}, {33, 257, 129, 7}, 2e-3);

@@ -24,7 +24,8 @@ class DrawnCall {
         stage_(arena_, problem_, case_of(op, dims), falsify::Poison::finite) {
     call_.dims = problem_.dims;
     call_.params = problem_.params;
-    for (const falsify::Placed& t : stage_.tensors()) call_.tensors.push_back({t.dtype, arena_.base() + t.data, t.shape, t.strides});
+    for (const falsify::Placed& t : stage_.tensors())
+      call_.tensors.push_back({t.dtype, arena_.base() + t.data, t.shape, t.strides});
     for (std::size_t t = 0; t < problem_.values.size(); ++t) {
       const Shape shape = problem_.shape(static_cast<int>(t));
       problem_.values[t].resize(static_cast<std::size_t>(shape.size()));
@@ -52,9 +53,9 @@ class DrawnCall {
 /// the same bytes are equally fast.
 std::vector<Index> cached_dims(const OpDescriptor& op) {
   static const std::map<std::string_view, Index> by_name{
-      {"m", 32},    {"n", 256},  {"k", 256},     {"rows", 32}, {"classes", 1024}, {"t", 64},  {"v", 64},       {"h", 256},
-      {"b", 32},    {"s", 64},   {"batch", 1},   {"heads", 8}, {"kv_heads", 2},   {"d", 64},  {"capacity", 64}, {"in", 256},
-      {"out", 256}, {"r", 16}};
+      {"m", 32},       {"n", 256}, {"k", 256},       {"rows", 32}, {"classes", 1024}, {"t", 64},
+      {"v", 64},       {"h", 256}, {"b", 32},        {"s", 64},    {"batch", 1},      {"heads", 8},
+      {"kv_heads", 2}, {"d", 64},  {"capacity", 64}, {"in", 256},  {"out", 256},      {"r", 16}};
   std::vector<Index> dims;
   for (const DimInfo& d : op.dims) {
     const auto found = by_name.find(d.name);

@@ -12,16 +12,17 @@
 namespace assay::contract::automatic_test {
 namespace {
 
-const DeviceRegistration far_device(Backend::vulkan, []() -> std::unique_ptr<Device> { return std::make_unique<far::FarDevice>(Backend::vulkan); });
+const DeviceRegistration far_device(Backend::vulkan, []() -> std::unique_ptr<Device> {
+  return std::make_unique<far::FarDevice>(Backend::vulkan);
+});
 const KernelRegistration far_kernel(Kernel{.id = "matmul/vulkan/far",
                                            .summary = "of this test",
                                            .run = &run_typed<ops::MatmulArgs, &far::multiply>,
                                            .automatic_above = -1});
 
 void writes_nothing(const ops::EmbeddingArgs&, Device&) {}
-const KernelRegistration idle_kernel(Kernel{.id = "embedding/cpu/idle",
-                                            .summary = "of this test",
-                                            .run = &run_typed<ops::EmbeddingArgs, &writes_nothing>});
+const KernelRegistration idle_kernel(Kernel{
+    .id = "embedding/cpu/idle", .summary = "of this test", .run = &run_typed<ops::EmbeddingArgs, &writes_nothing>});
 
 class AutomaticContract : public testing::Test {
  protected:
@@ -58,7 +59,8 @@ TEST_F(AutomaticContract, OperandsOnADeviceStayThere) {
   Device& there = device(Backend::vulkan);
   const Buffer x = there.allocate(24), y = there.allocate(24), z = there.allocate(16);
   there.upload(x.address(), a.data(), 24), there.upload(y.address(), b.data(), 24);
-  const ops::MatmulArgs call = args(static_cast<float*>(x.address()), static_cast<float*>(y.address()), static_cast<float*>(z.address()));
+  const ops::MatmulArgs call =
+      args(static_cast<float*>(x.address()), static_cast<float*>(y.address()), static_cast<float*>(z.address()));
   EXPECT_EQ(ops::matmul(call, automatic).kernel->id, "matmul/vulkan/far");
   there.download(c.data(), z.address(), 16);
   EXPECT_EQ(c, right);

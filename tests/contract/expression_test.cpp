@@ -67,7 +67,8 @@ TEST(Expression, UsableNames) {
 
 TEST(Expression, WholeNumbersAreEvaluated) {
   const auto value = [](std::string_view text) {
-    return evaluated(text, [](std::string_view name) { return name == "s" ? std::optional<std::int64_t>(7) : std::nullopt; });
+    return evaluated(text,
+                     [](std::string_view name) { return name == "s" ? std::optional<std::int64_t>(7) : std::nullopt; });
   };
   EXPECT_EQ(value("12"), 12);
   EXPECT_EQ(value("s"), 7);
@@ -75,7 +76,8 @@ TEST(Expression, WholeNumbersAreEvaluated) {
   EXPECT_EQ(value("2 * (s + 1)"), 16);
   EXPECT_EQ(value("s - 3 - 2"), 2);
   EXPECT_EQ(value("100 / s % 10"), 4);
-  for (const char* none : {"t", "", "s +", "s s", "(s", "s / 0", "s % (s - 7)", "s < 3", "1 << 3", "1.5", "-s", "9223372036854775807 + s", "9223372036854775807 * 2", "\"s\""})
+  for (const char* none : {"t", "", "s +", "s s", "(s", "s / 0", "s % (s - 7)", "s < 3", "1 << 3", "1.5", "-s",
+                           "9223372036854775807 + s", "9223372036854775807 * 2", "\"s\""})
     EXPECT_EQ(value(none), std::nullopt) << none;
 }
 

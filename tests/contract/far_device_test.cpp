@@ -77,9 +77,14 @@ void writes_nothing(const ops::EmbeddingArgs&, Device&) {}
 TEST(FarDevice, RequiresClausesThatReadElementsWaitForTheDevice) {
   std::vector<float> table(6, 1), y(4, 0);
   std::vector<std::int32_t> ids{2, 99};
-  const auto far = [](auto& v) { return static_cast<std::remove_reference_t<decltype(v[0])>*>(FarDevice::far(v.data())); };
-  const Kernel kernel{.op = "embedding", .id = "embedding/vulkan/test", .source = "tests/contract/far_device_test.cpp",
-                      .summary = "of this test", .run = &run_typed<ops::EmbeddingArgs, &writes_nothing>};
+  const auto far = [](auto& v) {
+    return static_cast<std::remove_reference_t<decltype(v[0])>*>(FarDevice::far(v.data()));
+  };
+  const Kernel kernel{.op = "embedding",
+                      .id = "embedding/vulkan/test",
+                      .source = "tests/contract/far_device_test.cpp",
+                      .summary = "of this test",
+                      .run = &run_typed<ops::EmbeddingArgs, &writes_nothing>};
   const ops::EmbeddingArgs args{2, 3, 2, {far(ids), {2}}, {far(table), {3, 2}}, {far(y), {2, 2}}};
   FarDevice device;
   EXPECT_THROW(ops::embedding(args, kernel, device), ContractViolation);

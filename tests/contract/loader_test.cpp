@@ -54,7 +54,9 @@ TEST(Loader, FileThatDoesNotExist) {
     load("/nowhere/matmul.yaml", "contracts/matmul.yaml");
     FAIL() << "accepted";
   } catch (const InputError& e) {
-    EXPECT_STREQ(e.what(), "contracts/matmul.yaml: the file cannot be read: No such file or directory; give the path of a contract");
+    EXPECT_STREQ(
+        e.what(),
+        "contracts/matmul.yaml: the file cannot be read: No such file or directory; give the path of a contract");
   }
 }
 

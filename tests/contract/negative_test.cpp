@@ -86,11 +86,18 @@ TEST(Negative, ValidCallsHaveGapsBehindRowsAndNeighboursApartWhereAllowed) {
     for (std::size_t t = 0; t < op.tensors.size(); ++t) {
       const int inner = calls[0][t].shape.rank() - 1;
       const auto some = [&](auto holds) {
-        return std::ranges::any_of(calls, [&](const auto& tensors) { return holds(tensors[t].shape, tensors[t].strides); });
+        return std::ranges::any_of(calls,
+                                   [&](const auto& tensors) { return holds(tensors[t].shape, tensors[t].strides); });
       };
-      const auto gap = [&](const Shape& shape, const Shape& strides) { return strides[inner - 1] > shape[inner] * strides[inner]; };
-      const auto apart = [&](const Shape& shape, const Shape& strides) { return shape[inner] > 1 && strides[inner] == 3; };
-      const auto columns = [](const Shape& shape, const Shape& strides) { return shape[0] > 1 && strides[0] == 1 && strides[1] == shape[0]; };
+      const auto gap = [&](const Shape& shape, const Shape& strides) {
+        return strides[inner - 1] > shape[inner] * strides[inner];
+      };
+      const auto apart = [&](const Shape& shape, const Shape& strides) {
+        return shape[inner] > 1 && strides[inner] == 3;
+      };
+      const auto columns = [](const Shape& shape, const Shape& strides) {
+        return shape[0] > 1 && strides[0] == 1 && strides[1] == shape[0];
+      };
       const bool free = !op.tensors[t].unit_inner_stride;
       EXPECT_TRUE(inner == 0 || some(gap)) << name << " " << op.tensors[t].name;
       EXPECT_EQ(some(apart), free) << name << " " << op.tensors[t].name;
@@ -105,7 +112,8 @@ TEST(Negative, EachDimIsTriedAtItsLeastAndAtItsLargest) {
   for (int d = 0; d < 2; ++d) {
     const DimInfo& dim = op.dims[static_cast<std::size_t>(d)];
     for (const Index limit : {dim.min, dim.max})
-      EXPECT_TRUE(std::ranges::any_of(calls, [&](const auto& tensors) { return tensors[0].shape[d] == limit; })) << dim.name << " = " << limit;
+      EXPECT_TRUE(std::ranges::any_of(calls, [&](const auto& tensors) { return tensors[0].shape[d] == limit; }))
+          << dim.name << " = " << limit;
   }
 }
 
@@ -122,7 +130,8 @@ TEST(Negative, NoTwoDimsOfAValidCallAreTheSame) {
 /// Packed bytes are read as words: rows start at words, with the smallest possible gap.
 TEST(Negative, RowsOfPackedBytesStartAtWords) {
   const OpDescriptor& op = operation("nf4_dequantize");
-  const auto packed = static_cast<std::size_t>(std::ranges::find(op.tensors, DType::u8, &TensorInfo::dtype) - op.tensors.begin());
+  const auto packed =
+      static_cast<std::size_t>(std::ranges::find(op.tensors, DType::u8, &TensorInfo::dtype) - op.tensors.begin());
   bool padded = false;
   for (const std::vector<Tensor>& tensors : valid_calls(op)) {
     const Shape &shape = tensors[packed].shape, &strides = tensors[packed].strides;

@@ -52,7 +52,8 @@ TYPED_TEST(Mma, MultipliesIntegersExactly) {
   for (int i = 0; i < 16; ++i)
     for (int j = 0; j < 16; ++j) {
       float dot = 0;
-      for (int c = 0; c < kD; ++c) dot += cuda_host_kernels::load(m.x[i * kPitch + c]) * cuda_host_kernels::load(m.y[j * kPitch + c]);
+      for (int c = 0; c < kD; ++c)
+        dot += cuda_host_kernels::load(m.x[i * kPitch + c]) * cuda_host_kernels::load(m.y[j * kPitch + c]);
       ASSERT_EQ(m.dots[i][j], dot) << i << ", " << j;
       float mean = 0;
       for (int k = 0; k < 16; ++k) mean += m.dots[i][k] * cuda_host_kernels::load(m.z[k * kPitch + j]);

@@ -13,18 +13,10 @@ __global__ void shuffle_once(Kind kind, unsigned mask, int amount, int width, in
   const unsigned delta = static_cast<unsigned>(amount);
   int& result = out[threadIdx.x];
   switch (kind) {
-    case Kind::indexed:
-      result = __shfl_sync(mask, mine, amount, width);
-      break;
-    case Kind::up:
-      result = __shfl_up_sync(mask, mine, delta, width);
-      break;
-    case Kind::down:
-      result = __shfl_down_sync(mask, mine, delta, width);
-      break;
-    case Kind::exclusive:
-      result = __shfl_xor_sync(mask, mine, amount, width);
-      break;
+    case Kind::indexed: result = __shfl_sync(mask, mine, amount, width); break;
+    case Kind::up: result = __shfl_up_sync(mask, mine, delta, width); break;
+    case Kind::down: result = __shfl_down_sync(mask, mine, delta, width); break;
+    case Kind::exclusive: result = __shfl_xor_sync(mask, mine, amount, width); break;
   }
 }
 

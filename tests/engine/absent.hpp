@@ -7,7 +7,8 @@ namespace assay {
 
 /// Makes the CUDA back end unavailable in this process and in workers forked later.
 inline Backend absent_backend() {
-  DeviceRegistration(Backend::cuda, []() -> std::unique_ptr<Device> { throw Unavailable("cuda", "the test took it away"); });
+  DeviceRegistration(Backend::cuda,
+                     []() -> std::unique_ptr<Device> { throw Unavailable("cuda", "the test took it away"); });
   return Backend::cuda;
 }
 

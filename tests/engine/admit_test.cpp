@@ -19,7 +19,8 @@ namespace {
 /// A kernel with the limits of a shim.
 struct Restricted {
   Restricted(const char* op, const std::string& conditions, const std::string& args) : descriptor(operation(op)) {
-    const plugin::Shim shim = plugin::Shim::read(descriptor, "args: " + args + "\nrequires: " + conditions + "\n", "shim.yaml");
+    const plugin::Shim shim =
+        plugin::Shim::read(descriptor, "args: " + args + "\nrequires: " + conditions + "\n", "shim.yaml");
     limits = shim.limits();
     kernel.op = op, kernel.id = "some/cpu/restricted", kernel.limits = &limits;
   }
@@ -28,13 +29,16 @@ struct Restricted {
   Kernel kernel;
 };
 
-constexpr const char* kAttention = "[q, k, v, lengths, starts, y, logsumexp, batch, s, t, kv_heads, heads, d, scale, causal]";
+constexpr const char* kAttention =
+    "[q, k, v, lengths, starts, y, logsumexp, batch, s, t, kv_heads, heads, d, scale, causal]";
 
 TEST(Admit, EveryDrawnCaseIsOneThatTheKernelTakes) {
   const Restricted of[] = {
       {"matmul", "[k % 8 == 0, m >= n, dense rows]", "[a, b, c, m, k, n]"},
       {"matmul", "[m == n, n == k, no empty tensors, aligned to 32 bytes]", "[a, b, c, m, k, n]"},
-      {"attention", "[d in [64, 128], causal == 1, s == t, heads == kv_heads, scale == 1 / sqrt(d), lengths == t, starts == 0]", kAttention},
+      {"attention",
+       "[d in [64, 128], causal == 1, s == t, heads == kv_heads, scale == 1 / sqrt(d), lengths == t, starts == 0]",
+       kAttention},
       {"attention", "[d in (80; 96), heads / kv_heads == 4 and kv_heads > 1, not (s > 17 or t < s)]", kAttention},
       {"attention", "[lengths == 128, causal == 0]", kAttention},
       {"attention", "[lengths == 2, starts == -1]", kAttention},
@@ -48,9 +52,12 @@ TEST(Admit, EveryDrawnCaseIsOneThatTheKernelTakes) {
     for (const Obligation& o : obligations(r.descriptor.name)) {
       for (std::uint64_t n = 0; n < 40; ++n) {
         const Case drawn = draw(r.descriptor, *o.info, 1, n).value(), c = admitted(r.descriptor, r.kernel, drawn);
-        ASSERT_EQ(r.limits.refuse ? r.limits.refuse(c.dims, c.params) : std::nullopt, std::nullopt) << describe(r.descriptor, c);
+        ASSERT_EQ(r.limits.refuse ? r.limits.refuse(c.dims, c.params) : std::nullopt, std::nullopt)
+            << describe(r.descriptor, c);
         if (n < 2) {
-          ASSERT_EQ(outside(r.kernel, restrict_integers(r.descriptor, r.kernel, make_problem(r.descriptor, c, {}))), std::nullopt) << describe(r.descriptor, c);
+          ASSERT_EQ(outside(r.kernel, restrict_integers(r.descriptor, r.kernel, make_problem(r.descriptor, c, {}))),
+                    std::nullopt)
+              << describe(r.descriptor, c);
         }
         EXPECT_TRUE(valid(r.descriptor, c.dims)) << describe(r.descriptor, c);
         EXPECT_EQ(admitted(r.descriptor, r.kernel, drawn), c);
@@ -60,11 +67,13 @@ TEST(Admit, EveryDrawnCaseIsOneThatTheKernelTakes) {
         if (c.region >= 0) {
           EXPECT_TRUE(is_joint(r.descriptor, c.dims)) << describe(r.descriptor, c);
         }
-        EXPECT_FALSE((r.limits.dense && padded) || (r.limits.aligned && (offset || c.placement == Placement::page_end)));
+        EXPECT_FALSE((r.limits.dense && padded) ||
+                     (r.limits.aligned && (offset || c.placement == Placement::page_end)));
         for (std::size_t d = 0; d < c.dims.size(); ++d) extents[d].insert(c.dims[d]);
       }
     }
-    for (const auto& [d, seen] : extents) EXPECT_GE(seen.size(), 2u) << r.descriptor.name << " draws one extent of dim " << d;
+    for (const auto& [d, seen] : extents)
+      EXPECT_GE(seen.size(), 2u) << r.descriptor.name << " draws one extent of dim " << d;
   }
 }
 
@@ -80,11 +89,16 @@ TEST(Admit, IntegersThatTheContractForbidsAreNotWritten) {
 }
 
 TEST(Admit, ListedValuesAreDrawnAlikeAndLimitsKeepSmallExtents) {
-  const Restricted listed("attention", "d in [64, 80, 128]", kAttention), limited("softmax", "n <= 64", "[x, y, rows, n]");
+  const Restricted listed("attention", "d in [64, 80, 128]", kAttention),
+      limited("softmax", "n <= 64", "[x, y, rows, n]");
   std::map<Index, int> of_d, of_n;
   for (std::uint64_t n = 0; n < 600; ++n) {
-    ++of_d[admitted(listed.descriptor, listed.kernel, draw(listed.descriptor, listed.descriptor.obligations[1], 1, n).value()).dims[5]];
-    ++of_n[admitted(limited.descriptor, limited.kernel, draw(limited.descriptor, limited.descriptor.obligations[1], 1, n).value()).dims[1]];
+    ++of_d[admitted(listed.descriptor, listed.kernel,
+                    draw(listed.descriptor, listed.descriptor.obligations[1], 1, n).value())
+               .dims[5]];
+    ++of_n[admitted(limited.descriptor, limited.kernel,
+                    draw(limited.descriptor, limited.descriptor.obligations[1], 1, n).value())
+               .dims[1]];
   }
   for (const Index d : {64, 80, 128}) EXPECT_GE(of_d[d], 120) << d;
   EXPECT_GE(of_n.size(), 20u);
@@ -108,7 +122,8 @@ TEST(Admit, DimsThatAreGivenStay) {
   for (std::uint64_t n = 0; n < 40; ++n) {
     const std::vector<Index> of_one{48, kDrawnSmall, kDrawnSmall}, of_none_it_takes{48, 12, kDrawnSmall};
     const auto case_of = [&](const std::vector<Index>& dims) {
-      return admitted(r.descriptor, r.kernel, draw(r.descriptor, r.descriptor.obligations[1], 1, n, {.dims = dims}).value(), dims);
+      return admitted(r.descriptor, r.kernel,
+                      draw(r.descriptor, r.descriptor.obligations[1], 1, n, {.dims = dims}).value(), dims);
     };
     EXPECT_EQ(case_of(of_one).dims[0], 48);
     EXPECT_EQ(case_of(of_none_it_takes).dims[1], 12) << "it is refused";
@@ -129,7 +144,8 @@ TEST(Admit, NoObligationFalsifiesARightKernelWithinItsLimits) {
   std::size_t turn = 0;
   for (const OpDescriptor* op : operations()) {
     std::vector<std::string> conditions;
-    for (const DimInfo& dim : op->dims) conditions.push_back(fmt::format(fmt::runtime(kOfDim[turn++ % std::size(kOfDim)]), dim.name));
+    for (const DimInfo& dim : op->dims)
+      conditions.push_back(fmt::format(fmt::runtime(kOfDim[turn++ % std::size(kOfDim)]), dim.name));
     std::string args;
     for (const TensorInfo& t : op->tensors) {
       args += fmt::format("{}, ", t.name);
@@ -144,7 +160,8 @@ TEST(Admit, NoObligationFalsifiesARightKernelWithinItsLimits) {
     for (const std::string& condition : conditions) {
       Limits limits;
       try {
-        limits = plugin::Shim::read(*op, fmt::format("args: {}\nrequires: [\"{}\"]\n", args, condition), "shim.yaml").limits();
+        limits = plugin::Shim::read(*op, fmt::format("args: {}\nrequires: [\"{}\"]\n", args, condition), "shim.yaml")
+                     .limits();
       } catch (const InputError&) {
         continue;  // the contract allows no such call
       }
@@ -153,8 +170,10 @@ TEST(Admit, NoObligationFalsifiesARightKernelWithinItsLimits) {
       kernel.limits = &limits;
       const KernelResult result = run_campaign(*op, kernel, options);
       for (const ObligationResult& o : result.obligations) {
-        EXPECT_NE(o.verdict, Verdict::falsified) << o.info->id << ": " << condition << ": " << (o.counterexample ? o.counterexample->finding.message : "");
-        EXPECT_FALSE(o.verdict == Verdict::mistrusted && o.elements == 0 && o.cases > o.refused) << o.info->id << ": " << condition << ": " << o.reason;
+        EXPECT_NE(o.verdict, Verdict::falsified)
+            << o.info->id << ": " << condition << ": " << (o.counterexample ? o.counterexample->finding.message : "");
+        EXPECT_FALSE(o.verdict == Verdict::mistrusted && o.elements == 0 && o.cases > o.refused)
+            << o.info->id << ": " << condition << ": " << o.reason;
       }
     }
   }
@@ -169,7 +188,8 @@ struct Lookup {
   }
   Outcome outcome() const {
     const OpDescriptor& op = operation("embedding");
-    const Case c{.dims = {3, 5, 2}, .params = {}, .strategy = Strategy::gaussian, .seed = 9, .prelude = {}, .values = {}};
+    const Case c{
+        .dims = {3, 5, 2}, .params = {}, .strategy = Strategy::gaussian, .seed = 9, .prelude = {}, .values = {}};
     Worker worker(std::chrono::seconds(5));
     return try_obligation(&builtin::frame, op, kernel, c, worker);
   }
@@ -189,7 +209,8 @@ void copy(const Call& call) {
   for (Index i = 0; i < call.dims[0]; ++i)
     for (Index j = 0; j < call.dims[2]; ++j)
       static_cast<float*>(y.data)[i * y.strides[0] + j] =
-          ids[i] < 0 || ids[i] >= call.dims[1] ? 0 : static_cast<const float*>(table.data)[ids[i] * table.strides[0] + j];
+          ids[i] < 0 || ids[i] >= call.dims[1] ? 0
+                                               : static_cast<const float*>(table.data)[ids[i] * table.strides[0] + j];
 }
 
 /// Runs a kernel that writes y, and rrms if `all`.
@@ -211,10 +232,12 @@ Outcome normalized(bool all, const std::vector<int>& absent) {
     }
   };
   const OpDescriptor& op = operation("rmsnorm");
-  const Case c{.dims = {3, 5}, .params = {1e-6}, .strategy = Strategy::gaussian, .seed = 9, .prelude = {}, .values = {}};
+  const Case c{
+      .dims = {3, 5}, .params = {1e-6}, .strategy = Strategy::gaussian, .seed = 9, .prelude = {}, .values = {}};
   Worker worker(std::chrono::seconds(5));
   for (const Obligation& o : obligations("rmsnorm"))
-    if (const Outcome outcome = try_obligation(o.check, op, kernel, c, worker); outcome.kind != Outcome::Kind::passed) return outcome;
+    if (const Outcome outcome = try_obligation(o.check, op, kernel, c, worker); outcome.kind != Outcome::Kind::passed)
+      return outcome;
   return {};
 }
 
@@ -223,29 +246,30 @@ TEST(Absent, AnOutputThatIsNotGivenIsNotJudgedAndNotTouched) {
   EXPECT_EQ(normalized(false, {}).kind, Outcome::Kind::falsified) << "unwritten";
   const Outcome touched = normalized(true, {3});
   ASSERT_EQ(touched.kind, Outcome::Kind::falsified);
-  EXPECT_NE(touched.finding->message.find("untouchable rrms was changed"), std::string::npos) << touched.finding->message;
+  EXPECT_NE(touched.finding->message.find("untouchable rrms was changed"), std::string::npos)
+      << touched.finding->message;
 }
 
 TEST(Rejections, AKernelThatSaysThatItRejectsIsHeldToIt) {
   const Outcome right = Lookup([](const Call& call) {
-    if (!inside(call)) throw Unavailable("ids", "out of range");
-    copy(call);
-  }).outcome();
+                          if (!inside(call)) throw Unavailable("ids", "out of range");
+                          copy(call);
+                        }).outcome();
   EXPECT_EQ(right.kind, Outcome::Kind::passed) << (right.finding ? right.finding->message : right.reason);
   EXPECT_GT(right.elements, 0);
   const Outcome takes = Lookup([](const Call& call) { copy(call); }).outcome();
   ASSERT_EQ(takes.kind, Outcome::Kind::falsified);
   EXPECT_NE(takes.finding->message.find("took the call"), std::string::npos) << takes.finding->message;
   const Outcome late = Lookup([](const Call& call) {
-    copy(call);
-    if (!inside(call)) throw Unavailable("ids", "out of range");
-  }).outcome();
+                         copy(call);
+                         if (!inside(call)) throw Unavailable("ids", "out of range");
+                       }).outcome();
   ASSERT_EQ(late.kind, Outcome::Kind::falsified);
   EXPECT_NE(late.finding->message.find("refused, but"), std::string::npos) << late.finding->message;
   const Outcome crashes = Lookup([](const Call& call) {
-    if (!inside(call)) __builtin_trap();
-    copy(call);
-  }).outcome();
+                            if (!inside(call)) __builtin_trap();
+                            copy(call);
+                          }).outcome();
   ASSERT_EQ(crashes.kind, Outcome::Kind::falsified);
   EXPECT_NE(crashes.finding->message.find("signal"), std::string::npos) << crashes.finding->message;
 }

@@ -166,7 +166,8 @@ TEST_F(StageTest, LayoutsAndPlacementsAreWhatTheyAreNamedFor) {
     EXPECT_TRUE(placement != Placement::page_start || placed.data % 4096 == 0);
     const bool own = layout == Layout::own, pitched = layout == Layout::pitched;
     EXPECT_TRUE(placement != Placement::sentinels || offset || own || placed.data % 64 == 0);
-    EXPECT_TRUE(layout == Layout::padded || layout == Layout::mixed || own || strides == (Shape{pitched ? strides[0] : 5, 1}));
+    EXPECT_TRUE(layout == Layout::padded || layout == Layout::mixed || own ||
+                strides == (Shape{pitched ? strides[0] : 5, 1}));
     EXPECT_TRUE(!pitched || (strides[0] > 5 && strides[0] % 16 == 0));
     EXPECT_TRUE(layout != Layout::padded || strides[1] == 1);
     ++stages;
@@ -236,7 +237,8 @@ std::vector<Index> offsets_by_strides(const Placed& placed) {
 TEST_F(StageTest, ElementsLieWhereTheirStridesSayWhateverTheRank) {
   for (const bool unit_inner_stride : {true, false}) {
     const AnyTensor x(DType::f32, Role::in, unit_inner_stride);
-    for (const std::vector<Index>& dims : {std::vector<Index>{}, {7}, {1}, {4, 5}, {3, 2, 5}, {2, 3, 2, 3}, {2, 1, 4, 1}})
+    for (const std::vector<Index>& dims :
+         {std::vector<Index>{}, {7}, {1}, {4, 5}, {3, 2, 5}, {2, 3, 2, 3}, {2, 1, 4, 1}})
       each_variant([&](Layout layout, Placement placement, std::uint64_t seed) {
         const Problem problem = x.problem(dims);
         const Stage stage(arena_, problem, make(layout, placement, seed), Poison::finite);
@@ -289,8 +291,12 @@ TEST_F(StageTest, APaddedVectorIsSpread) {
   const AnyTensor x(DType::f32);
   std::set<Index> padded, tight;
   for (std::uint64_t seed = 0; seed < 40; ++seed) {
-    padded.insert(Stage(arena_, x.problem({6}), make(Layout::padded, Placement::sentinels, seed), Poison::finite).tensors()[0].strides[0]);
-    tight.insert(Stage(arena_, x.problem({6}), make(Layout::offset, Placement::sentinels, seed), Poison::finite).tensors()[0].strides[0]);
+    padded.insert(Stage(arena_, x.problem({6}), make(Layout::padded, Placement::sentinels, seed), Poison::finite)
+                      .tensors()[0]
+                      .strides[0]);
+    tight.insert(Stage(arena_, x.problem({6}), make(Layout::offset, Placement::sentinels, seed), Poison::finite)
+                     .tensors()[0]
+                     .strides[0]);
   }
   EXPECT_EQ(padded, (std::set<Index>{1, 2, 3}));
   EXPECT_EQ(tight, std::set<Index>{1});
@@ -310,9 +316,11 @@ std::vector<std::uint32_t> poison(Arena& arena, DType dtype, Poison poison, Inde
 }
 
 TEST_F(StageTest, EveryElementHasAPoisonOfItsOwnInEveryFormat) {
-  const std::pair<DType, Index> formats[] = {{DType::f32, 5000}, {DType::i32, 5000}, {DType::f16, 256}, {DType::bf16, 32}, {DType::u8, 256}};
+  const std::pair<DType, Index> formats[] = {
+      {DType::f32, 5000}, {DType::i32, 5000}, {DType::f16, 256}, {DType::bf16, 32}, {DType::u8, 256}};
   for (const auto& [dtype, distinct] : formats) {
-    const std::vector<std::uint32_t> bits = poison(arena_, dtype, Poison::nan, distinct), other = poison(arena_, dtype, Poison::finite, distinct);
+    const std::vector<std::uint32_t> bits = poison(arena_, dtype, Poison::nan, distinct),
+                                     other = poison(arena_, dtype, Poison::finite, distinct);
     EXPECT_EQ(std::set<std::uint32_t>(bits.begin(), bits.end()).size(), bits.size()) << static_cast<int>(dtype);
     int equal = 0;
     for (std::size_t i = 0; i < bits.size(); ++i) {
@@ -344,7 +352,8 @@ TEST_F(StageTest, EveryTensorHasAPageOfItsOwnOnEachSide) {
     std::size_t free_from = 0;
     for (const Placed& placed : stage.tensors()) {
       const std::size_t end = placed.region + placed.region_bytes;
-      const std::size_t behind = placed.data + 4 * static_cast<std::size_t>(View<float>(nullptr, placed.shape, placed.strides).extent());
+      const std::size_t behind =
+          placed.data + 4 * static_cast<std::size_t>(View<float>(nullptr, placed.shape, placed.strides).extent());
       EXPECT_EQ(placed.region, free_from + kPage);
       EXPECT_EQ(placed.region_bytes % kPage, 0U);
       EXPECT_EQ(placed.guard_before, placement == Placement::page_start);

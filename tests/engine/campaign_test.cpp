@@ -76,7 +76,8 @@ TEST(Campaign, AKernelThatRefusesEverythingHasNotPassed) {
 /// Returns a seed for which one-hot factors leave most products zero in a few exact cases; 0 if no seed does.
 std::uint64_t seed_of_mostly_zeros(CampaignOptions options) {
   for (options.seed = 1; options.seed < 500; ++options.seed) {
-    const ObligationResult o = run_campaign(operation("matmul"), kernel("matmul/cpu/naive"), options).obligations.front();
+    const ObligationResult o =
+        run_campaign(operation("matmul"), kernel("matmul/cpu/naive"), options).obligations.front();
     if (o.verdict == Verdict::mistrusted) return options.seed;
   }
   return 0;
@@ -98,7 +99,8 @@ TEST(Campaign, FewRowsOfALargeTableAreEvidence) {
   CampaignOptions options;
   options.cases = 10;
   options.dims = {3, 65537, kDrawnSmall};
-  for (const ObligationResult& o : run_campaign(operation("embedding_backward"), kernel("embedding_backward/cpu/naive"), options).obligations) {
+  for (const ObligationResult& o :
+       run_campaign(operation("embedding_backward"), kernel("embedding_backward/cpu/naive"), options).obligations) {
     EXPECT_NE(o.verdict, Verdict::mistrusted) << o.info->id << ": " << o.reason;
     if (o.info->by == "differential") {
       EXPECT_LT(o.nonzero * 1000, o.elements);
@@ -129,14 +131,17 @@ TEST(Campaign, WhatHasNoMemoryIsUnavailable) {
   Kernel k = kernel("scale/cpu/naive");
   k.arithmetic.accumulator = Format::f32;
   Limits limits;
-  limits.refuse = [](std::span<const Index>, std::span<const double>) -> std::optional<std::string> { throw std::bad_alloc(); };
+  limits.refuse = [](std::span<const Index>, std::span<const double>) -> std::optional<std::string> {
+    throw std::bad_alloc();
+  };
   k.limits = &limits;
   CampaignOptions options;
   options.cases = 2;
   options.shrink = false;
   const KernelResult result = run_campaign(operation("scale"), k, options);
   EXPECT_TRUE(result.unavailable());
-  EXPECT_NE(result.obligations.front().reason.find("no memory to judge the case"), std::string::npos) << result.obligations.front().reason;
+  EXPECT_NE(result.obligations.front().reason.find("no memory to judge the case"), std::string::npos)
+      << result.obligations.front().reason;
 }
 
 Kernel slowed(Kernel k, std::chrono::milliseconds each) {
@@ -155,7 +160,8 @@ TEST(Campaign, TimeEndsItOnlyWhenThereIsEvidence) {
   ASSERT_NE(options.seed, 0) << "no seed drew a case of mostly zeros";
   options.cases = 100'000;
   options.time = std::chrono::milliseconds(1);
-  const KernelResult result = run_campaign(operation("matmul"), slowed(kernel("matmul/cpu/naive"), std::chrono::milliseconds(2)), options);
+  const KernelResult result =
+      run_campaign(operation("matmul"), slowed(kernel("matmul/cpu/naive"), std::chrono::milliseconds(2)), options);
   const ObligationResult& o = result.obligations.front();
   EXPECT_EQ(o.verdict, Verdict::passed) << o.reason;
   EXPECT_GT(o.cases, 1);
@@ -172,7 +178,8 @@ TEST(Campaign, WhatWasRefusedIsNotTriedOnWhenTheTimeIsUp) {
   CampaignOptions options;
   options.cases = 100'000;
   options.time = std::chrono::milliseconds(1);
-  for (const ObligationResult& o : run_campaign(operation("matmul"), k, options).obligations) EXPECT_LE(o.cases, 1) << o.info->id;
+  for (const ObligationResult& o : run_campaign(operation("matmul"), k, options).obligations)
+    EXPECT_LE(o.cases, 1) << o.info->id;
 }
 
 /// Once the time is up, only obligations that lack evidence are tried further.
@@ -187,13 +194,15 @@ TEST(Campaign, OnlyWhatLacksEvidenceIsTriedOnWhenTheTimeIsUp) {
   const KernelResult once = run_campaign(op, kernel("matmul/cpu/naive"), options);
   options.cases = 100'000;
   options.time = std::chrono::milliseconds(1);
-  const KernelResult result = run_campaign(op, slowed(kernel("matmul/cpu/naive"), std::chrono::milliseconds(2)), options);
+  const KernelResult result =
+      run_campaign(op, slowed(kernel("matmul/cpu/naive"), std::chrono::milliseconds(2)), options);
   int lacking = 0;
   for (std::size_t o = 0; o < once.obligations.size(); ++o) {
     const bool lacks = once.obligations[o].verdict == Verdict::mistrusted;
     lacking += lacks;
     EXPECT_EQ(result.obligations[o].cases > once.obligations[o].cases, lacks) << once.obligations[o].info->id;
-    EXPECT_EQ(result.obligations[o].verdict, lacks ? Verdict::passed : once.obligations[o].verdict) << once.obligations[o].info->id;
+    EXPECT_EQ(result.obligations[o].verdict, lacks ? Verdict::passed : once.obligations[o].verdict)
+        << once.obligations[o].info->id;
   }
   EXPECT_GT(lacking, 0);
   EXPECT_LT(lacking, static_cast<int>(once.obligations.size()) / 2);
@@ -206,8 +215,18 @@ TEST(Campaign, TakenUpItIsThatOfItsKernel) {
   options.largest = 8;
   Checkpoint from{.rounds = 2, .after = 0, .total = 7, .hangs = 0, .so_far = {}, .ratios = {}};
   for (const Obligation& obligation : obligations(op.name)) {
-    from.so_far.obligations.push_back({.info = obligation.info, .verdict = Verdict::passed, .reason = "", .cases = 2, .refused = 0, .elements = 9,
-                                       .nonzero = 8, .evidence = 8, .compared = 2, .worst = 0.25, .seconds = 3, .counterexample = {}});
+    from.so_far.obligations.push_back({.info = obligation.info,
+                                       .verdict = Verdict::passed,
+                                       .reason = "",
+                                       .cases = 2,
+                                       .refused = 0,
+                                       .elements = 9,
+                                       .nonzero = 8,
+                                       .evidence = 8,
+                                       .compared = 2,
+                                       .worst = 0.25,
+                                       .seconds = 3,
+                                       .counterexample = {}});
     from.ratios.push_back({0.25, 0.125});
   }
   from.so_far.clause_counts.assign(op.clauses.size(), 1000);
@@ -228,7 +247,8 @@ TEST(Campaign, TakenUpItIsThatOfItsKernel) {
   EXPECT_EQ(more.kernel, &naive);
   EXPECT_TRUE(more.device.starts_with("another machine, then ")) << more.device;
   for (std::size_t c = 0; c < op.clauses.size(); ++c) EXPECT_GT(more.clause_counts[c], 1000U) << op.clauses[c].id;
-  for (const ObligationResult& o : more.obligations) EXPECT_EQ(o.cases, draw_spec(o.info->by).every == 1 ? 3 : 2) << o.info->id;
+  for (const ObligationResult& o : more.obligations)
+    EXPECT_EQ(o.cases, draw_spec(o.info->by).every == 1 ? 3 : 2) << o.info->id;
 }
 
 TEST(Campaign, EvidenceThatTheLastCaseTookAwayIsFoundAgain) {
@@ -247,7 +267,8 @@ TEST(Campaign, EvidenceThatTheLastCaseTookAwayIsFoundAgain) {
   const auto begin = std::chrono::steady_clock::now();
   run_campaign(op, slow, options);
   // The third case begins in time, and the fourth ends more than a second after it.
-  options.time = std::chrono::duration_cast<std::chrono::milliseconds>(2.3 * (std::chrono::steady_clock::now() - begin));
+  options.time =
+      std::chrono::duration_cast<std::chrono::milliseconds>(2.3 * (std::chrono::steady_clock::now() - begin));
   options.cases = 100'000;
   const ObligationResult o = run_campaign(op, slow, options).obligations.front();
   EXPECT_EQ(o.verdict, Verdict::passed) << o.reason;

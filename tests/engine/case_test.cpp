@@ -56,15 +56,18 @@ TEST(CaseJson, RoundTripKeepsEveryBit) {
   const Case back = case_from_json(op, json::parse(to_json(op, c).dump()), "here");
   EXPECT_EQ(std::bit_cast<std::uint32_t>(back.values[0][1]), 0xffc12345u);
   EXPECT_EQ(std::bit_cast<std::uint32_t>(back.values[1][0]), std::bit_cast<std::uint32_t>(1e-45f));
-  c.values = {}; Case rest = back; rest.values = {};
+  c.values = {};
+  Case rest = back;
+  rest.values = {};
   EXPECT_EQ(rest, c);
 }
 
 TEST(Case, IsDescribedWithAllThatDeterminesIt) {
   Case c = sample();
   c.dims = {2, 1, 3};
-  EXPECT_EQ(describe(operation("matmul"), c),
-            "m=2 k=1 n=3, explicit values, mixed, page_start, seed 18446744073709551615, after a call with m=3 k=4 n=5");
+  EXPECT_EQ(
+      describe(operation("matmul"), c),
+      "m=2 k=1 n=3, explicit values, mixed, page_start, seed 18446744073709551615, after a call with m=3 k=4 n=5");
   c.prelude.clear();
   c.values.clear();
   c.seed = 5;
@@ -108,7 +111,11 @@ TEST(CaseJson, ParametersLayoutAndPreludeComeBack) {
 TEST(CaseJson, MalformedDocumentsNameThePlaceAndARemedy) {
   const OpDescriptor& op = operation("matmul");
   const json good = to_json(op, sample());
-  const auto broken = [&](auto change) { json j = good; change(j); return j; };
+  const auto broken = [&](auto change) {
+    json j = good;
+    change(j);
+    return j;
+  };
   const std::pair<const char*, json> documents[] = {
       {"here.dims", broken([](json& j) { j["dims"].erase("k"); })},
       {"here.dims.m", broken([](json& j) { j["dims"]["m"] = "three"; })},
@@ -160,9 +167,10 @@ OpDescriptor of_steps() {
 TEST(Case, ExtentsAreBroughtToTheNearestThatIsAllowedBelow) {
   const OpDescriptor op = of_steps();
   using Dims = std::vector<Index>;
-  const std::pair<Dims, Dims> wanted[] = {{{5, 7, 13}, {5, 4, 10}},   {{5, 8, 15}, {5, 8, 15}},   {{-1, 0, 0}, {0, 4, 1}},    {{0, 3, 7}, {0, 4, 7}},
-                                          {{51, 25, 60}, {50, 20, 50}}, {{7, 20, 3}, {7, 20, 7}}, {{7, 22, 100}, {7, 20, 28}}, {{1, 4, 31}, {1, 4, 30}},
-                                          {{30, 4, 30}, {30, 4, 30}}};
+  const std::pair<Dims, Dims> wanted[] = {
+      {{5, 7, 13}, {5, 4, 10}},    {{5, 8, 15}, {5, 8, 15}},     {{-1, 0, 0}, {0, 4, 1}},
+      {{0, 3, 7}, {0, 4, 7}},      {{51, 25, 60}, {50, 20, 50}}, {{7, 20, 3}, {7, 20, 7}},
+      {{7, 22, 100}, {7, 20, 28}}, {{1, 4, 31}, {1, 4, 30}},     {{30, 4, 30}, {30, 4, 30}}};
   for (const auto& [from, to] : wanted) {
     Dims dims = from;
     make_valid(op, dims);
@@ -199,51 +207,70 @@ std::vector<std::string> said(const json& file) {
 
 TEST(CaseJson, ExtentsReachFromTheLeastToTheMostAllowed) {
   const std::vector<std::string> taken;
-  for (const std::vector<Index>& dims : {std::vector<Index>{0, 4, 1}, {0, 4, 30}, {50, 20, 50}, {1, 4, 30}, {7, 8, 28}}) {
+  for (const std::vector<Index>& dims :
+       {std::vector<Index>{0, 4, 1}, {0, 4, 30}, {50, 20, 50}, {1, 4, 30}, {7, 8, 28}}) {
     const std::vector<std::string> parts = said(steps(dims));
     if (dims[2] <= 30) EXPECT_EQ(parts, taken) << testing::PrintToString(dims);
-    else EXPECT_EQ(parts, (std::vector<std::string>{"file.dims.c", "50 is not an extent of this operation", "use a multiple of 50 from 1 to 30"}));
+    else
+      EXPECT_EQ(parts, (std::vector<std::string>{"file.dims.c", "50 is not an extent of this operation",
+                                                 "use a multiple of 50 from 1 to 30"}));
   }
   using Parts = std::vector<std::string>;
-  EXPECT_EQ(said(steps({-1, 4, 1})), (Parts{"file.dims.a", "-1 is not an extent of this operation", "use an integer from 0 to 50"}));
-  EXPECT_EQ(said(steps({51, 4, 51})), (Parts{"file.dims.a", "51 is not an extent of this operation", "use an integer from 0 to 50"}));
-  EXPECT_EQ(said(steps({1, 0, 1})), (Parts{"file.dims.b", "0 is not an extent of this operation", "use a multiple of 4 from 2 to 22"}));
-  EXPECT_EQ(said(steps({1, 24, 1})), (Parts{"file.dims.b", "24 is not an extent of this operation", "use a multiple of 4 from 2 to 22"}));
-  EXPECT_EQ(said(steps({1, 6, 1})), (Parts{"file.dims.b", "6 is not an extent of this operation", "use a multiple of 4 from 2 to 22"}));
-  EXPECT_EQ(said(steps({1, 4, 0})), (Parts{"file.dims.c", "0 is not an extent of this operation", "use an integer from 1 to 30"}));
-  EXPECT_EQ(said(steps({7, 4, 15})), (Parts{"file.dims.c", "15 is not an extent of this operation", "use a multiple of 7 from 1 to 30"}));
+  EXPECT_EQ(said(steps({-1, 4, 1})),
+            (Parts{"file.dims.a", "-1 is not an extent of this operation", "use an integer from 0 to 50"}));
+  EXPECT_EQ(said(steps({51, 4, 51})),
+            (Parts{"file.dims.a", "51 is not an extent of this operation", "use an integer from 0 to 50"}));
+  EXPECT_EQ(said(steps({1, 0, 1})),
+            (Parts{"file.dims.b", "0 is not an extent of this operation", "use a multiple of 4 from 2 to 22"}));
+  EXPECT_EQ(said(steps({1, 24, 1})),
+            (Parts{"file.dims.b", "24 is not an extent of this operation", "use a multiple of 4 from 2 to 22"}));
+  EXPECT_EQ(said(steps({1, 6, 1})),
+            (Parts{"file.dims.b", "6 is not an extent of this operation", "use a multiple of 4 from 2 to 22"}));
+  EXPECT_EQ(said(steps({1, 4, 0})),
+            (Parts{"file.dims.c", "0 is not an extent of this operation", "use an integer from 1 to 30"}));
+  EXPECT_EQ(said(steps({7, 4, 15})),
+            (Parts{"file.dims.c", "15 is not an extent of this operation", "use a multiple of 7 from 1 to 30"}));
   json file = steps({7, 4, 14});
   file["prelude"] = {{"a", 2}, {"b", 4}, {"c", 3}};
-  EXPECT_EQ(said(file), (Parts{"file.prelude.c", "3 is not an extent of this operation", "use a multiple of 2 from 1 to 30"}));
+  EXPECT_EQ(said(file),
+            (Parts{"file.prelude.c", "3 is not an extent of this operation", "use a multiple of 2 from 1 to 30"}));
 }
 
 TEST(CaseJson, ASeedHasUpToTwentyDigits) {
   const OpDescriptor op = of_steps();
   json file = steps({1, 4, 1});
-  const std::pair<json, std::uint64_t> taken[] = {{"18446744073709551615", 18446744073709551615U}, {"0", 0}, {7, 7}, {18446744073709551615U, 18446744073709551615U}};
+  const std::pair<json, std::uint64_t> taken[] = {{"18446744073709551615", 18446744073709551615U},
+                                                  {"0", 0},
+                                                  {7, 7},
+                                                  {18446744073709551615U, 18446744073709551615U}};
   for (const auto& [seed, value] : taken) {
     file["seed"] = seed;
     EXPECT_EQ(case_from_json(op, file, "file").seed, value);
   }
   for (const json& seed : {json("018446744073709551615"), json(""), json(-1), json("1 "), json("x"), json(true)}) {
     file["seed"] = seed;
-    EXPECT_EQ(said(file), (std::vector<std::string>{"file.seed", seed.dump() + " is not a seed", "use a non-negative integer of 64 bits"}));
+    EXPECT_EQ(said(file), (std::vector<std::string>{"file.seed", seed.dump() + " is not a seed",
+                                                    "use a non-negative integer of 64 bits"}));
   }
 }
 
 TEST(CaseJson, NamesThatAreUnknownAreAnsweredWithThoseThatAre) {
   json file = steps({1, 4, 1});
   file["layout"] = "loose";
-  EXPECT_EQ(said(file), (std::vector<std::string>{"file.layout", "has \"loose\", which names nothing known", "use one of tight, padded, offset, mixed, pitched, own, far_rows"}));
+  EXPECT_EQ(said(file), (std::vector<std::string>{"file.layout", "has \"loose\", which names nothing known",
+                                                  "use one of tight, padded, offset, mixed, pitched, own, far_rows"}));
   file = steps({1, 4, 1});
   file["placement"] = 1;
-  EXPECT_EQ(said(file), (std::vector<std::string>{"file.placement", "has 1, which names nothing known", "use one of sentinels, page_end, page_start"}));
+  EXPECT_EQ(said(file), (std::vector<std::string>{"file.placement", "has 1, which names nothing known",
+                                                  "use one of sentinels, page_end, page_start"}));
   file = steps({1, 4, 1});
   file.erase("strategy");
-  EXPECT_EQ(said(file), (std::vector<std::string>{"file", "the key 'strategy' is missing", "replay files are written by `assay falsify`"}));
+  EXPECT_EQ(said(file), (std::vector<std::string>{"file", "the key 'strategy' is missing",
+                                                  "replay files are written by `assay falsify`"}));
   file = steps({1, 4, 1});
   file["params"].erase("window");
-  EXPECT_EQ(said(file), (std::vector<std::string>{"file.params", "the key 'window' is missing", "replay files are written by `assay falsify`"}));
+  EXPECT_EQ(said(file), (std::vector<std::string>{"file.params", "the key 'window' is missing",
+                                                  "replay files are written by `assay falsify`"}));
   for (int s = 0; s < kStrategies; ++s) {
     file = steps({1, 4, 1});
     file["strategy"] = name(static_cast<Strategy>(s));
@@ -260,13 +287,17 @@ TEST(CaseJson, FloatsAreNumbersHexadecimalOrBitsOfANaN) {
   EXPECT_EQ(x[1], -3);
   EXPECT_EQ(std::bit_cast<std::uint32_t>(x[2]), 0xffc12345U);
   EXPECT_EQ(x[3], INFINITY);
-  for (const json& wrong : {json("nan:"), json("nan:0x7fc0000g"), json("nan:x"), json(""), json("1x"), json("one"), json(true), json()}) {
+  for (const json& wrong :
+       {json("nan:"), json("nan:0x7fc0000g"), json("nan:x"), json(""), json("1x"), json("one"), json(true), json()}) {
     file["values"]["x"][2] = wrong;
-    EXPECT_EQ(said(file), (std::vector<std::string>{"file.values.x", wrong.dump() + " is not a float", "use a number, a hexadecimal float or nan:0x7fc00001"}));
+    EXPECT_EQ(said(file), (std::vector<std::string>{"file.values.x", wrong.dump() + " is not a float",
+                                                    "use a number, a hexadecimal float or nan:0x7fc00001"}));
   }
   for (const std::size_t count : {3U, 5U}) {
     file["values"]["x"] = std::vector<int>(count, 1);
-    EXPECT_EQ(said(file), (std::vector<std::string>{"file.values.x", "holds " + std::to_string(count) + " values where the shape " + to_string(Shape{1, 4}) + " needs 4",
+    EXPECT_EQ(said(file), (std::vector<std::string>{"file.values.x",
+                                                    "holds " + std::to_string(count) + " values where the shape " +
+                                                        to_string(Shape{1, 4}) + " needs 4",
                                                     "give every element, row by row"}));
   }
 }

@@ -29,7 +29,9 @@ TEST(Certificates, EachFallsToAPlantedFault) {
       if (k.op != op->name || k.role != KernelRole::mutant || k.backend != Backend::cpu) continue;
       for (const ObligationResult& o : run_campaign(*op, k, options).obligations)
         if (o.counterexample)
-          std::erase_if(standing, [&](std::string_view clause) { return o.counterexample->finding.message.find(clause) != std::string::npos; });
+          std::erase_if(standing, [&](std::string_view clause) {
+            return o.counterexample->finding.message.find(clause) != std::string::npos;
+          });
     }
     EXPECT_TRUE(standing.empty()) << fmt::format("{}: no fault breaks {}", op->name, fmt::join(standing, ", "));
   }

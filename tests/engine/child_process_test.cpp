@@ -63,7 +63,9 @@ TEST(ChildProcess, WhatDoesNotEndIsLeftToEnd) {
   EXPECT_LT(steady_clock::now() - begin, kToEnd / 2) << "it was waited for again";
   end_process(tracer);
   const auto alive = [](pid_t pid) { return kill(pid, 0) == 0; };
-  for (begin = steady_clock::now(); std::ranges::any_of(traced, alive) && steady_clock::now() - begin < kToEnd; usleep(1000)) end_orphans();
+  for (begin = steady_clock::now(); std::ranges::any_of(traced, alive) && steady_clock::now() - begin < kToEnd;
+       usleep(1000))
+    end_orphans();
   EXPECT_TRUE(std::ranges::none_of(traced, alive)) << "it has ended and was not waited for";
 }
 

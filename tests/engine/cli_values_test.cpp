@@ -19,7 +19,8 @@ TEST(Values, Durations) {
 
 TEST(Values, Seeds) {
   EXPECT_EQ(parse_seed("18446744073709551615"), 18446744073709551615u);
-  for (const char* bad : {"", "-1", "0x1", "18446744073709551616", "1 "}) EXPECT_THROW(parse_seed(bad), InputError) << bad;
+  for (const char* bad : {"", "-1", "0x1", "18446744073709551616", "1 "})
+    EXPECT_THROW(parse_seed(bad), InputError) << bad;
 }
 
 TEST(Values, ShardsAreDisjointAndComplete) {
@@ -29,7 +30,8 @@ TEST(Values, ShardsAreDisjointAndComplete) {
     for (int x : shard_of(all, parse_shard(text))) seen.push_back(x);
   std::ranges::sort(seen);
   EXPECT_EQ(seen, all);
-  for (const char* bad : {"", "1", "0/3", "4/3", "a/b", "1/0", "1/3/5"}) EXPECT_THROW(parse_shard(bad), InputError) << bad;
+  for (const char* bad : {"", "1", "0/3", "4/3", "a/b", "1/0", "1/3/5"})
+    EXPECT_THROW(parse_shard(bad), InputError) << bad;
 }
 
 }  // namespace

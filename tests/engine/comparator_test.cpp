@@ -89,7 +89,8 @@ TEST(Comparator, AnEmptySumIsPlusZero) {
 
 /// A value whose bound contains zero is no evidence against a kernel that writes zeros; infinities and NaN are.
 TEST(Comparator, CountsValuesForWhichZeroWouldPass) {
-  const std::vector<Bounded> want{bounded(1e-9, 1e-8), bounded(1, 1e-8), bounded(0, 0), bounded(-2e-9, 1e-8), bounded(INFINITY, 0), bounded(NAN, 0)};
+  const std::vector<Bounded> want{bounded(1e-9, 1e-8),  bounded(1, 1e-8),     bounded(0, 0),
+                                  bounded(-2e-9, 1e-8), bounded(INFINITY, 0), bounded(NAN, 0)};
   const std::vector<float> got{0, 1, 0, 0, INFINITY, NAN};
   const Outcome outcome = compare(Tier::worst_case, "c", Shape{6}, got, want);
   EXPECT_EQ(outcome.kind, Outcome::Kind::passed);
@@ -103,7 +104,8 @@ TEST(Comparator, CountsValuesForWhichZeroWouldPass) {
 
 TEST(Comparator, CountsElementsAndNamesTheFirstWrongOne) {
   const std::vector<float> got{1, 2, 3, 9, 5, 7};
-  const std::vector<Bounded> want{bounded(1, 0), bounded(2, 0), bounded(3, 0), bounded(4, 0), bounded(0, 0), bounded(6, 0)};
+  const std::vector<Bounded> want{bounded(1, 0), bounded(2, 0), bounded(3, 0),
+                                  bounded(4, 0), bounded(0, 0), bounded(6, 0)};
   const Outcome outcome = compare(Tier::worst_case, "c", Shape{2, 3}, got, want);
   EXPECT_EQ(outcome.elements, 6);
   EXPECT_EQ(outcome.nonzero, 5);
@@ -169,20 +171,23 @@ TEST(Comparator, TheLargestShareOfTheBoundIsReported) {
   EXPECT_EQ(within.worst, 0.5);
   const std::vector<Bounded> narrow{bounded(1, 0.25), bounded(2, 0.03125)};
   EXPECT_EQ(compare(Tier::worst_case, "c", Shape{2}, got, narrow).worst, 4);
-  const Outcome relation = compare_within("c", Shape{2}, widened(got), std::vector<double>{1, 2}, std::vector<double>{0.25, 0.25});
+  const Outcome relation =
+      compare_within("c", Shape{2}, widened(got), std::vector<double>{1, 2}, std::vector<double>{0.25, 0.25});
   EXPECT_EQ(relation.worst, 0.5);
   EXPECT_EQ(relation.nonzero, 2);
 }
 
 TEST(Comparator, ARelationUnderAnInfiniteBoundHoldsForAnything) {
   const std::vector<double> inf{INFINITY}, nan{NAN}, one{1}, unbounded{INFINITY}, quarter{0.25};
-  const auto holds = [](const std::vector<double>& got, const std::vector<double>& want, const std::vector<double>& bound) {
+  const auto holds = [](const std::vector<double>& got, const std::vector<double>& want,
+                        const std::vector<double>& bound) {
     return compare_within("c", Shape{1}, got, want, bound).kind == Outcome::Kind::passed;
   };
   for (const auto& got : {inf, nan, one})
     for (const auto& want : {inf, nan, one}) {
       EXPECT_TRUE(holds(got, want, unbounded)) << got[0] << ", " << want[0];
-      EXPECT_EQ(holds(got, want, quarter), std::isnan(got[0]) == std::isnan(want[0]) && std::isinf(got[0]) == std::isinf(want[0]))
+      EXPECT_EQ(holds(got, want, quarter),
+                std::isnan(got[0]) == std::isnan(want[0]) && std::isinf(got[0]) == std::isinf(want[0]))
           << got[0] << ", " << want[0];
     }
   EXPECT_FALSE(holds(inf, {-INFINITY}, quarter));
@@ -228,8 +233,10 @@ TEST(Comparator, IndicesAreRowMajor) {
 TEST(Comparator, NarrowOutputsHoldWhatTheirFormatHolds) {
   const Bounded third = bounded(1.0 / 3, 0);
   const float half = 0x1.554p-2f;  // the nearest binary16
-  EXPECT_EQ(compare(Tier::exact, "c", Shape{1}, std::span(&half, 1), std::span(&third, 1), DType::f16).kind, Outcome::Kind::passed);
-  EXPECT_EQ(compare(Tier::exact, "c", Shape{1}, std::span(&half, 1), std::span(&third, 1)).kind, Outcome::Kind::falsified);
+  EXPECT_EQ(compare(Tier::exact, "c", Shape{1}, std::span(&half, 1), std::span(&third, 1), DType::f16).kind,
+            Outcome::Kind::passed);
+  EXPECT_EQ(compare(Tier::exact, "c", Shape{1}, std::span(&half, 1), std::span(&third, 1)).kind,
+            Outcome::Kind::falsified);
 }
 
 }  // namespace

@@ -30,7 +30,9 @@ std::vector<Coverage> covered(std::string_view op, int rounds, Keep keep) {
   for (const Obligation* o : all_of(op)) {
     Coverage& c = list.emplace_back();
     for (int number = 0; number < rounds; number += draw_spec(o->info->by).every)
-      if (const Case drawn = draw(operation(op), *o->info, 1, static_cast<std::uint64_t>(number)).value(); keep(*o, drawn)) c.add(operation(op), drawn);
+      if (const Case drawn = draw(operation(op), *o->info, 1, static_cast<std::uint64_t>(number)).value();
+          keep(*o, drawn))
+        c.add(operation(op), drawn);
   }
   return list;
 }
@@ -81,10 +83,15 @@ TEST(Floor, NamesTheStrategyAndThePlacementThatAreMissing) {
   const std::vector<bool> counts(list.size(), true);
   const Floor floor(operation("matmul"), list, 1);
   const auto without = [&](auto drop) {
-    return floor.lacks(covered("matmul", kDefaultCases, [&](const Obligation& o, const Case& c) { return o.info->by != "differential" || !drop(c); }), counts);
+    return floor.lacks(
+        covered("matmul", kDefaultCases,
+                [&](const Obligation& o, const Case& c) { return o.info->by != "differential" || !drop(c); }),
+        counts);
   };
-  EXPECT_EQ(without([](const Case& c) { return c.strategy == Strategy::dominant; }), "FALSIFY-MM-002 had no case of dominant");
-  EXPECT_EQ(without([](const Case& c) { return c.placement == Placement::page_start; }), "FALSIFY-MM-002 had no case with page_start");
+  EXPECT_EQ(without([](const Case& c) { return c.strategy == Strategy::dominant; }),
+            "FALSIFY-MM-002 had no case of dominant");
+  EXPECT_EQ(without([](const Case& c) { return c.placement == Placement::page_start; }),
+            "FALSIFY-MM-002 had no case with page_start");
 }
 
 TEST(Floor, AsksForAThirdOfTheElements) {
@@ -107,7 +114,8 @@ TEST(Floor, AsksForJointShapesUnderTwoObligations) {
   const std::uint64_t regions = std::ranges::max(all, {}, &Coverage::regions).regions;
   if (regions == 0) GTEST_SKIP() << "matmul draws no joint shapes";
   for (Coverage& c : all) c.regions = 0;
-  EXPECT_NE(floor.lacks(all, counts).find("0 of 2 obligations had a case of the shapes"), std::string::npos) << floor.lacks(all, counts);
+  EXPECT_NE(floor.lacks(all, counts).find("0 of 2 obligations had a case of the shapes"), std::string::npos)
+      << floor.lacks(all, counts);
   const auto give = [&](std::string_view by) {
     for (std::size_t o = 0; o < list.size(); ++o)
       if (list[o]->info->by == by) all[o].regions = ~std::uint64_t{0};
@@ -120,7 +128,9 @@ TEST(Floor, AsksForJointShapesUnderTwoObligations) {
   EXPECT_EQ(floor.lacks(all, counts), "");
 }
 
-KernelResult campaign(const Kernel& k, CampaignOptions options = {}) { return run_campaign(operation(k.op), k, options); }
+KernelResult campaign(const Kernel& k, CampaignOptions options = {}) {
+  return run_campaign(operation(k.op), k, options);
+}
 std::string status(const KernelResult& result) { return to_json(operation(result.kernel->op), result)["status"]; }
 
 TEST(Depth, ACampaignBelowItsFloorIsThin) {
@@ -203,8 +213,11 @@ TEST(Depth, AKernelThatRefusesSomeOfItsCasesPasses) {
 TEST(Depth, RefusalsOfAShortCampaignAreThin) {
   static Index largest;
   Kernel k = kernel("matmul/cpu/naive");
-  k.refuse = [](const Call& call) { return call.dims[0] > largest ? std::optional<std::string>("not such a call") : std::nullopt; };
-  const Obligation& differential = *std::ranges::find_if(obligations("matmul"), [](const Obligation& o) { return o.info->by == "differential"; });
+  k.refuse = [](const Call& call) {
+    return call.dims[0] > largest ? std::optional<std::string>("not such a call") : std::nullopt;
+  };
+  const Obligation& differential =
+      *std::ranges::find_if(obligations("matmul"), [](const Obligation& o) { return o.info->by == "differential"; });
   const Obligation* const only[] = {&differential};
   const int least = Floor(operation("matmul"), only, 1).least_cases(0);
   CampaignOptions options;
@@ -219,7 +232,8 @@ TEST(Depth, RefusalsOfAShortCampaignAreThin) {
         // Skip kernels with other verdicts: all cases refused, enough cases left, or only zeros left.
         if (left == 0 || left >= std::min(least, (o.cases + 2) / 3) || o.verdict == Verdict::mistrusted) continue;
         ++(o.cases < least ? early : late);
-        EXPECT_EQ(o.verdict, o.cases < least ? Verdict::passed : Verdict::refused) << o.cases << " of at least " << least << ": " << o.reason;
+        EXPECT_EQ(o.verdict, o.cases < least ? Verdict::passed : Verdict::refused)
+            << o.cases << " of at least " << least << ": " << o.reason;
         EXPECT_EQ(status(result), o.cases < least ? "thin" : "refused") << result.shortfall.reason;
       }
   EXPECT_GT(early, 0);
@@ -245,10 +259,13 @@ TEST(Depth, ARelationThatHardlyAppliesIsNotRefused) {
   limits.repair = [](std::vector<Index>& dims, std::vector<double>&, std::uint64_t) { return dims[3] = 16, true; };
   Kernel k = kernel("lora_linear/cpu/naive");
   k.limits = &limits;
-  k.refuse = [](const Call& call) { return call.dims[0] % 5 == 1 ? std::optional<std::string>("not such a call") : std::nullopt; };
+  k.refuse = [](const Call& call) {
+    return call.dims[0] % 5 == 1 ? std::optional<std::string>("not such a call") : std::nullopt;
+  };
   const auto& all = obligations("lora_linear");
   CampaignOptions options;
-  options.only = std::string(std::ranges::find_if(all, [](const Obligation& o) { return o.info->by == "rank_doubled"; })->info->id);
+  options.only = std::string(
+      std::ranges::find_if(all, [](const Obligation& o) { return o.info->by == "rank_doubled"; })->info->id);
   const ObligationResult o = campaign(k, options).obligations[0];
   EXPECT_GT(o.refused, 0);
   EXPECT_EQ(o.verdict, Verdict::not_applicable) << o.reason;
@@ -262,7 +279,8 @@ TEST(Depth, AnObligationThatIsLeftTooFewCasesIsRefused) {
   options.only = std::string(operation("transpose").obligations[0].id);
   const KernelResult result = campaign(k, options);
   EXPECT_EQ(result.obligations[0].verdict, Verdict::refused);
-  EXPECT_NE(result.obligations[0].reason.find(" cases refused, of which "), std::string::npos) << result.obligations[0].reason;
+  EXPECT_NE(result.obligations[0].reason.find(" cases refused, of which "), std::string::npos)
+      << result.obligations[0].reason;
 }
 
 }  // namespace

@@ -152,7 +152,8 @@ TEST(Draw, LargeCasesAreLargeWithinTheirVolume) {
 /// If nothing else can shrink, so does the one long dim that half of the cases keep; dims at their minimum never do.
 TEST(Draw, CasesKeepToAnyVolume) {
   const auto volume = [](const std::vector<Index>& dims) {
-    return std::accumulate(dims.begin(), dims.end(), Index{1}, [](Index product, Index d) { return product * std::max<Index>(d, 1); });
+    return std::accumulate(dims.begin(), dims.end(), Index{1},
+                           [](Index product, Index d) { return product * std::max<Index>(d, 1); });
   };
   for (const OpDescriptor* op : operations()) {
     std::vector<Index> least;
@@ -240,8 +241,9 @@ TEST(Draw, StrategiesAreWhatTheyAreNamedFor) {
   // Each strategy makes the values extreme in some tensors, and their squares in others.
   int subnormal = 0, huge = 0, of_square_subnormal = 0, of_square_huge = 0;
   for (std::uint64_t seed = 0; seed < 40; ++seed) {
-    const float low = std::ranges::max(values_of(Strategy::subnormal, true, seed), {}, magnitude), high = std::ranges::max(values_of(Strategy::huge, true, seed), {}, magnitude);
-    subnormal += std::fabs(low) < 0x1p-126f, of_square_subnormal += std::fabs(low) > 0x1p-80f && low * low < 0x1p-90f;
+    const float low = std::ranges::max(values_of(Strategy::subnormal, true, seed), {}, magnitude),
+                high = std::ranges::max(values_of(Strategy::huge, true, seed), {}, magnitude);
+    subnormal += std::fabs(low)<0x1p-126f, of_square_subnormal += std::fabs(low)> 0x1p-80f && low * low < 0x1p-90f;
     huge += std::fabs(high) > 0x1p124f, of_square_huge += std::fabs(high) < 0x1p80f && std::fabs(high) > 0x1p48f;
   }
   for (const int count : {subnormal, huge, of_square_subnormal, of_square_huge}) EXPECT_NEAR(count, 20, 18);
@@ -296,7 +298,8 @@ TEST(Draw, NaNsAreSignallingWherePayloadsArePinned) {
     }
     return calls;
   };
-  for (const char* pinned : {"transpose", "tensor_layout", "embedding"}) EXPECT_NEAR(signalling(pinned), 70, 30) << pinned;
+  for (const char* pinned : {"transpose", "tensor_layout", "embedding"})
+    EXPECT_NEAR(signalling(pinned), 70, 30) << pinned;
   for (const char* other : {"matmul", "softmax", "nf4_quantize"}) EXPECT_EQ(signalling(other), 0) << other;
 }
 
@@ -401,7 +404,8 @@ TEST(Draw, IntegersReachTheEndsOfTheirRange) {
   for (const DimInfo& dim : op.dims) c.dims.push_back(std::min<Index>(dim.max, 1000));
   c.seed = 2;  // a seed that draws arbitrary ids
   const Problem problem = make_problem(op, c, {});
-  const auto most = static_cast<float>(op.tensors[ids].most(c.dims)), least = static_cast<float>(op.tensors[ids].least(c.dims));
+  const auto most = static_cast<float>(op.tensors[ids].most(c.dims)),
+             least = static_cast<float>(op.tensors[ids].least(c.dims));
   EXPECT_GT(most - least, 100);
   EXPECT_NEAR(share(problem.values[ids], [&](float x) { return x == most; }), 0.05, 0.03);
   EXPECT_NEAR(share(problem.values[ids], [&](float x) { return x == least; }), 0.05, 0.03);
@@ -459,7 +463,8 @@ TEST(Draw, ObligationsGetTheInputsThatTheyAreFor) {
   const OpDescriptor& op = operation("rmsnorm");
   const auto differential = std::ranges::find(op.obligations, "differential", &ObligationInfo::by);
   int of_its_own = 0;
-  for (std::uint64_t n = 0; n < 200; ++n) of_its_own += draw(op, *differential, 1, n).value().strategy == Strategy::directed;
+  for (std::uint64_t n = 0; n < 200; ++n)
+    of_its_own += draw(op, *differential, 1, n).value().strategy == Strategy::directed;
   EXPECT_EQ(of_its_own > 30, op.directed);
 }
 
@@ -468,7 +473,8 @@ TEST(Draw, OneCaseInSixHasWholeTiles) {
   int whole = 0;
   for (std::uint64_t number = 0; number < 600; ++number) {
     const Case c = draw(op, op.obligations.front(), 1, number).value();
-    whole += c.layout == Layout::tight && std::ranges::all_of(c.dims, [](Index n) { return n < 4 || n % (n < 16 ? 4 : 16) == 0; });
+    whole += c.layout == Layout::tight &&
+             std::ranges::all_of(c.dims, [](Index n) { return n < 4 || n % (n < 16 ? 4 : 16) == 0; });
   }
   EXPECT_GT(whole, 50);
 }
@@ -488,20 +494,28 @@ std::vector<double> drawn_of(const ParamInfo& param, int draws) {
   return values;
 }
 
-int count_if(const std::vector<double>& values, const auto& holds) { return static_cast<int>(std::ranges::count_if(values, holds)); }
+int count_if(const std::vector<double>& values, const auto& holds) {
+  return static_cast<int>(std::ranges::count_if(values, holds));
+}
 
 TEST(Draw, ParametersAreTypicalOrSpecialOrAnything) {
   constexpr int kDraws = 40'000;
   const auto typical = [](double x) { return x == 0.75; };
   // Ranges of at least two orders of magnitude are drawn on a log scale; smaller ranges, and those that start at or
   // below 0, uniformly.
-  for (const auto& [least, most, middle] : {std::tuple{0.5, 50.0, 5.0}, {0.5, 5000.0, 50.0}, {0.5, 49.75, 25.125}, {0.0, 50.0, 25.0}, {-2.0, 500.0, 249.0}}) {
+  for (const auto& [least, most, middle] : {std::tuple{0.5, 50.0, 5.0},
+                                            {0.5, 5000.0, 50.0},
+                                            {0.5, 49.75, 25.125},
+                                            {0.0, 50.0, 25.0},
+                                            {-2.0, 500.0, 249.0}}) {
     const std::vector<double> values = drawn_of({"p", least, most, 0.75, ""}, kDraws);
     expect_share(count_if(values, typical), kDraws, 0.4);
     std::set<double> special{least, most};
     for (const double x : {-1.0, 0.0, 1.0})
       if (least < x && x < most) special.insert(x);
-    for (const double value : special) expect_share(count_if(values, [&](double x) { return x == value; }), kDraws, 0.3 / static_cast<double>(special.size()));
+    for (const double value : special)
+      expect_share(count_if(values, [&](double x) { return x == value; }), kDraws,
+                   0.3 / static_cast<double>(special.size()));
     const auto below = [&](double x) { return !typical(x) && !special.contains(x) && x < middle; };
     expect_share(count_if(values, below), kDraws, 0.15);
     EXPECT_GE(std::ranges::min(values), least);
@@ -514,12 +528,14 @@ TEST(Draw, ParametersAreTypicalOrSpecialOrAnything) {
   const double drawn = 0.3 / 22;
   expect_share(count_if(whole, [](double x) { return x == 3; }), kDraws, 0.4 + drawn);
   expect_share(count_if(whole, [](double x) { return x == 4; }), kDraws, drawn);
-  for (const double end : {-2.0, 20.0}) expect_share(count_if(whole, [&](double x) { return x == end; }), kDraws, 0.3 / 5 + drawn / 2);
+  for (const double end : {-2.0, 20.0})
+    expect_share(count_if(whole, [&](double x) { return x == end; }), kDraws, 0.3 / 5 + drawn / 2);
   const double choices[] = {1, 5, 7};
   ParamInfo one_of{"p", 1, 7, 1, ""};
   one_of.choices = choices;
   const std::vector<double> chosen = drawn_of(one_of, kDraws);
-  for (const double choice : choices) expect_share(count_if(chosen, [&](double x) { return x == choice; }), kDraws, 1.0 / 3);
+  for (const double choice : choices)
+    expect_share(count_if(chosen, [&](double x) { return x == choice; }), kDraws, 1.0 / 3);
 }
 
 /// Returns an operation whose output has the dims as its extents.
@@ -543,7 +559,9 @@ OpDescriptor of_dims(std::span<const DimInfo> dims) {
 
 TEST(Draw, ManyProblemsThatStandAloneHaveFewOfAllElse) {
   const auto most_beside = [](Counts counts, auto many) {
-    const DimInfo dims[] = {{"beside", 1, 100, ""}, {"problems", 1, 2000, "", 1, -1, {}, true, Counts::batch}, {"heads", 1, 4000, "", 1, 0, {}, false, counts}};
+    const DimInfo dims[] = {{"beside", 1, 100, ""},
+                            {"problems", 1, 2000, "", 1, -1, {}, true, Counts::batch},
+                            {"heads", 1, 4000, "", 1, 0, {}, false, counts}};
     const OpDescriptor op = of_dims(dims);
     Index most = 0;
     for (std::uint64_t n = 0; n < 20000; ++n) {
@@ -603,7 +621,10 @@ TEST(Simpler, ValuesBecomeZeroOneWholeOrHalfAsLarge) {
 
 TEST(Simpler, EachStepChangesOneThingSimplestFirst) {
   const DimInfo dims[] = {{"m", 0, 100, ""}, {"k", 2, 100, ""}};
-  const ParamInfo params[] = {{"eps", 0.5, 2, 1, ""}, {"window", 0, 9, 4, "", true}, {"shift", -3, 9, 4, "", true}, {"count", 1, 9, 4, "", true}};
+  const ParamInfo params[] = {{"eps", 0.5, 2, 1, ""},
+                              {"window", 0, 9, 4, "", true},
+                              {"shift", -3, 9, 4, "", true},
+                              {"count", 1, 9, 4, "", true}};
   OpDescriptor op = of_dims(dims);
   op.params = params;
   Case c;
@@ -629,16 +650,19 @@ TEST(Simpler, EachStepChangesOneThingSimplestFirst) {
   with([](Case& n) { n.strategy = Strategy::gaussian; });
   with([](Case& n) { n.prelude[0] = 0; });
   with([](Case& n) { n.prelude[1] = 2; });
-  const std::vector<Case> got = simpler(op, {.strategies = {Strategy::exact_integers, Strategy::gaussian, Strategy::graded, Strategy::huge}}, c);
+  const std::vector<Case> got =
+      simpler(op, {.strategies = {Strategy::exact_integers, Strategy::gaussian, Strategy::graded, Strategy::huge}}, c);
   ASSERT_EQ(got.size(), want.size());
   for (std::size_t i = 0; i < got.size(); ++i) EXPECT_EQ(got[i], want[i]) << i << ": " << describe(op, got[i]);
 }
 
 /// Each number encodes its index, up to the largest integer that the format represents exactly.
 TEST(Draw, IndexesAreDistinctAsFarAsTheirBitsReach) {
-  for (const auto& [bits, limit] : {std::pair{8, std::size_t{255}}, {11, std::size_t{2047}}, {12, (std::size_t{1} << 24) - 1}}) {
+  for (const auto& [bits, limit] :
+       {std::pair{8, std::size_t{255}}, {11, std::size_t{2047}}, {12, (std::size_t{1} << 24) - 1}}) {
     Random random(1);
-    const std::vector<float> v = make_values(Shape{static_cast<Index>(limit + 2)}, Strategy::distinct_index, true, bits, 1, random);
+    const std::vector<float> v =
+        make_values(Shape{static_cast<Index>(limit + 2)}, Strategy::distinct_index, true, bits, 1, random);
     EXPECT_EQ(v[0], 1);
     EXPECT_EQ(v[limit / 2], static_cast<float>(limit / 2 + 1));
     EXPECT_EQ(v[limit - 1], static_cast<float>(limit));

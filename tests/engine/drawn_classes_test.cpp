@@ -36,7 +36,8 @@ std::set<double> special_values(const ParamInfo& param) {
   std::erase_if(values, [&](double x) { return x < param.min || x > param.max; });
   // Round the ends to float32 toward the inside.
   const auto least = static_cast<float>(param.min), most = static_cast<float>(param.max);
-  values.insert({least < param.min ? std::nextafter(least, INFINITY) : least, most > param.max ? std::nextafter(most, -INFINITY) : most});
+  values.insert({least < param.min ? std::nextafter(least, INFINITY) : least,
+                 most > param.max ? std::nextafter(most, -INFINITY) : most});
   return values;
 }
 
@@ -61,7 +62,8 @@ Gaps gaps_of(const Placed& placed) {
   Gaps gaps;
   const int inner = placed.shape.rank() - 1;
   for (int axis = inner - 1; axis >= 0; --axis)
-    if (placed.strides[axis] > placed.strides[axis + 1] * std::max<Index>(placed.shape[axis + 1], 1)) (axis == inner - 1 ? gaps.rows : gaps.groups) = true;
+    if (placed.strides[axis] > placed.strides[axis + 1] * std::max<Index>(placed.shape[axis + 1], 1))
+      (axis == inner - 1 ? gaps.rows : gaps.groups) = true;
   return gaps;
 }
 
@@ -73,10 +75,12 @@ TEST(DrawnClasses, TensorsOfOneCallHaveLayoutsOfTheirOwn) {
     bool deep = false;
     each_case(*op, [&](Case c) {
       if (c.layout == Layout::far_rows) return;
-      for (std::size_t d = 0; d < c.dims.size(); ++d) c.dims[d] = std::clamp<Index>(c.dims[d], 3 * op->dims[d].multiple, 9 * op->dims[d].multiple);
+      for (std::size_t d = 0; d < c.dims.size(); ++d)
+        c.dims[d] = std::clamp<Index>(c.dims[d], 3 * op->dims[d].multiple, 9 * op->dims[d].multiple);
       make_valid(*op, c.dims);
       Problem problem{op, c.dims, c.params, {}, DType::f32};
-      for (const TensorInfo& t : op->tensors) problem.values.emplace_back(t.role == Role::out ? 0 : static_cast<std::size_t>(t.shape(c.dims).size()));
+      for (const TensorInfo& t : op->tensors)
+        problem.values.emplace_back(t.role == Role::out ? 0 : static_cast<std::size_t>(t.shape(c.dims).size()));
       const Stage stage(arena, problem, c, Poison::finite);
       std::set<bool> padded;
       std::map<Index, std::set<Index>> of_width;
@@ -100,8 +104,9 @@ TEST(DrawnClasses, TensorsOfOneCallHaveLayoutsOfTheirOwn) {
       in_lines += lines && padded.contains(true);
       of_groups += groups, of_groups_alone += groups_alone;
     });
-    fmt::print("{:<26} {:>4} dense beside padded, {:>4} leading dimensions differ, {:>4} in lines, {:>4} and {:>4} with gaps between groups\n", op->name,
-               dense_and_padded, leading, in_lines, of_groups, of_groups_alone);
+    fmt::print(
+        "{:<26} {:>4} dense beside padded, {:>4} leading dimensions differ, {:>4} in lines, {:>4} and {:>4} with gaps between groups\n",
+        op->name, dense_and_padded, leading, in_lines, of_groups, of_groups_alone);
     if (matrices > 1) {
       EXPECT_GE(dense_and_padded, 5) << op->name;
     }
@@ -128,14 +133,16 @@ TEST(DrawnClasses, IntegersAreOneTheEndsAPartAndBeyond16Bits) {
         if (values.size() < 4 || most - least < 16) return;
         ++several;
         // Count values at a tile boundary inside the range.
-        tiles += std::ranges::any_of(values, [&](float x) { return x > 0 && x < most && static_cast<Index>(x) % 16 == 0; });
+        tiles +=
+            std::ranges::any_of(values, [&](float x) { return x > 0 && x < most && static_cast<Index>(x) % 16 == 0; });
         const auto [low, high] = std::ranges::minmax(values);
         same += low == high, first += low == least && high == least, last += low == most && high == most;
         ends += low < high && std::ranges::all_of(values, [&](float x) { return x == least || x == most; });
         part += values.size() > 15 && low < high && high - low < (most - least) / 2;
       });
-      fmt::print("{} {}: {} of one ({} the first, {} the last), {} of both ends, {} of a part, {} at ends of tiles, {} beyond 15 bits, {} beyond 16\n", op->name, tensor.name, same,
-                 first, last, ends, part, tiles, beyond_15, beyond_16);
+      fmt::print(
+          "{} {}: {} of one ({} the first, {} the last), {} of both ends, {} of a part, {} at ends of tiles, {} beyond 15 bits, {} beyond 16\n",
+          op->name, tensor.name, same, first, last, ends, part, tiles, beyond_15, beyond_16);
       if (several >= 100) {
         EXPECT_GE(std::min({same, ends, part}), 1) << op->name;
         EXPECT_GE(tiles, 10) << op->name;
@@ -152,7 +159,8 @@ TEST(DrawnClasses, IntegersAreOneTheEndsAPartAndBeyond16Bits) {
 TEST(DrawnClasses, IdsThatDifferInTheirHighBitsAloneComeInterleaved) {
   for (const char* name : {"embedding", "embedding_backward"}) {
     const OpDescriptor& op = operation(name);
-    const auto ids = static_cast<std::size_t>(std::ranges::find(op.tensors, "ids", &TensorInfo::name) - op.tensors.begin());
+    const auto ids =
+        static_cast<std::size_t>(std::ranges::find(op.tensors, "ids", &TensorInfo::name) - op.tensors.begin());
     int low_8 = 0, low_16 = 0;
     for (const Obligation& o : obligations(op.name))
       for (std::uint64_t n = 0; n < kCases; ++n) {

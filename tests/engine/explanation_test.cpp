@@ -25,7 +25,9 @@ constexpr float kFar = 0x1p90F;
 
 /// Calls the operation's naive kernel, for use in a body.
 template <const char* op>
-void right(const Call& call, Device& device) { kernel(std::string(op) + "/cpu/naive").run(call, device); }
+void right(const Call& call, Device& device) {
+  kernel(std::string(op) + "/cpu/naive").run(call, device);
+}
 
 template <const char* op, class Spoil>
 Kernel corrupted(Spoil spoil) {
@@ -43,7 +45,8 @@ float* last_of(std::string_view op, const Call& call) {
   const View<float> y = call.tensors[output].as<float>();
   if (y.size() == 0) return nullptr;
   Index offset = 0;
-  for (int axis = 0; axis < call.tensors[output].shape.rank(); ++axis) offset += (call.tensors[output].shape[axis] - 1) * call.tensors[output].strides[axis];
+  for (int axis = 0; axis < call.tensors[output].shape.rank(); ++axis)
+    offset += (call.tensors[output].shape[axis] - 1) * call.tensors[output].strides[axis];
   return y.data() + offset;
 }
 
@@ -83,10 +86,12 @@ int relations_that_name_their_call() {
       const auto tensor = std::ranges::find(descriptor.tensors, f.tensor, &TensorInfo::name);
       const Shape shape = tensor->shape(f.call->call.dims);
       EXPECT_EQ(f.index.rank(), shape.rank());
-      for (int axis = 0; axis < shape.rank(); ++axis) EXPECT_EQ(f.index[axis], shape[axis] - 1) << o.info->id << " " << describe(descriptor, f.call->call);
+      for (int axis = 0; axis < shape.rank(); ++axis)
+        EXPECT_EQ(f.index[axis], shape[axis] - 1) << o.info->id << " " << describe(descriptor, f.call->call);
       for (const int t : f.call->call.values.empty() ? std::vector<int>{} : inputs_of(descriptor)) {
         const auto input = static_cast<std::size_t>(t);
-        EXPECT_EQ(f.call->call.values[input].size(), static_cast<std::size_t>(descriptor.tensors[input].shape(f.call->call.dims).size()));
+        EXPECT_EQ(f.call->call.values[input].size(),
+                  static_cast<std::size_t>(descriptor.tensors[input].shape(f.call->call.dims).size()));
       }
       ++named;
       break;
@@ -95,9 +100,9 @@ int relations_that_name_their_call() {
   return named;
 }
 
-constexpr char kMatmul[] = "matmul", kRmsnorm[] = "rmsnorm", kSoftmax[] = "softmax", kAttention[] = "attention", kDecode[] = "attention_decode",
-               kLora[] = "lora_linear", kEmbedding[] = "embedding", kMeanPool[] = "mean_pool", kScale[] = "scale", kRope[] = "rope",
-               kAdamw[] = "adamw_step";
+constexpr char kMatmul[] = "matmul", kRmsnorm[] = "rmsnorm", kSoftmax[] = "softmax", kAttention[] = "attention",
+               kDecode[] = "attention_decode", kLora[] = "lora_linear", kEmbedding[] = "embedding",
+               kMeanPool[] = "mean_pool", kScale[] = "scale", kRope[] = "rope", kAdamw[] = "adamw_step";
 
 TEST(FailedCall, IsNamedByEveryRelationThatCallsWithOtherDims) {
   EXPECT_GE(relations_that_name_their_call<kMatmul>(), 3);
@@ -113,7 +118,8 @@ const Obligation& obligation_of(std::string_view op, std::string_view by) {
   return *std::ranges::find_if(obligations(op), [by](const Obligation& o) { return o.info->by == by; });
 }
 
-Outcome tried(std::string_view op, std::string_view by, const Kernel& k, const std::vector<Index>& dims, Strategy strategy = Strategy::gaussian) {
+Outcome tried(std::string_view op, std::string_view by, const Kernel& k, const std::vector<Index>& dims,
+              Strategy strategy = Strategy::gaussian) {
   Case c;
   c.dims = dims;
   for (const ParamInfo& p : operation(op).params) c.params.push_back(p.typical);
@@ -130,7 +136,8 @@ TEST(FailedCall, OfScaledInputsSaysByHowMuch) {
   ASSERT_TRUE(outcome.finding && outcome.finding->call);
   EXPECT_EQ(outcome.finding->call->number, 2);
   EXPECT_EQ(outcome.finding->call->of, 2);
-  EXPECT_NE(outcome.finding->call->relation.find("call 1 has 2^"), std::string::npos) << outcome.finding->call->relation;
+  EXPECT_NE(outcome.finding->call->relation.find("call 1 has 2^"), std::string::npos)
+      << outcome.finding->call->relation;
   EXPECT_NE(outcome.finding->call->relation.find(" times a"), std::string::npos) << outcome.finding->call->relation;
 }
 
@@ -142,7 +149,8 @@ TEST(FailedCall, MayBeTheFirst) {
   const Outcome outcome = tried("matmul", "row_permutation", k, {5, 3, 4});
   ASSERT_TRUE(outcome.finding && outcome.finding->call);
   EXPECT_EQ(outcome.finding->call->number, 1);
-  EXPECT_NE(outcome.finding->call->relation.find("call 2 has a in another order"), std::string::npos) << outcome.finding->call->relation;
+  EXPECT_NE(outcome.finding->call->relation.find("call 2 has a in another order"), std::string::npos)
+      << outcome.finding->call->relation;
   EXPECT_EQ(outcome.finding->index, (Shape{4, 3}));
 }
 
@@ -157,7 +165,8 @@ TEST(FailedCall, OfTwoCallsWithinTheirBoundsNoneIsWrongByItself) {
   EXPECT_FALSE(outcome.finding->call->alone);
   EXPECT_EQ(outcome.finding->call->number, 3);
   EXPECT_EQ(name(outcome.finding->kind), "bits");
-  EXPECT_NE(outcome.finding->call->relation.find("call 1 is the same"), std::string::npos) << outcome.finding->call->relation;
+  EXPECT_NE(outcome.finding->call->relation.find("call 1 is the same"), std::string::npos)
+      << outcome.finding->call->relation;
 }
 
 TEST(FailedCall, IsTheOneDuringWhichTheProcessEnded) {
@@ -192,7 +201,8 @@ TEST(NotWritten, IsSaidOfAnElementThatHoldsWhatItHeld) {
     ASSERT_TRUE(outcome.finding.has_value()) << by;
     EXPECT_EQ(name(outcome.finding->kind), "not written") << by << ": " << outcome.finding->message;
     // Determinism checks the call with other dims first.
-    const std::vector<Index> dims = outcome.finding->call ? outcome.finding->call->call.dims : std::vector<Index>{2, 3, 4};
+    const std::vector<Index> dims =
+        outcome.finding->call ? outcome.finding->call->call.dims : std::vector<Index>{2, 3, 4};
     EXPECT_EQ(outcome.finding->index, (Shape{dims[0] - 1, dims[2] - 1})) << by;
     EXPECT_EQ(outcome.finding->message.find("nan"), std::string::npos) << outcome.finding->message;
   }
@@ -202,7 +212,8 @@ TEST(NotWritten, IsSaidOfBytes) {
   Kernel k = kernel("q4_k_quantize/cpu/naive");
   k.run = [](const Call&, Device&) {};
   Case c = draw(operation("q4_k_quantize"), *obligation_of("q4_k_quantize", "frame").info, 1, 1).value();
-  const Outcome outcome = run_case(operation("q4_k_quantize"), obligation_of("q4_k_quantize", "frame"), k, c, std::chrono::seconds(10));
+  const Outcome outcome =
+      run_case(operation("q4_k_quantize"), obligation_of("q4_k_quantize", "frame"), k, c, std::chrono::seconds(10));
   ASSERT_TRUE(outcome.finding.has_value());
   EXPECT_EQ(name(outcome.finding->kind), "not written") << outcome.finding->message;
 }
@@ -284,7 +295,8 @@ Kernel corrupted_everywhere(Change change) {
     std::vector<Index> at(static_cast<std::size_t>(y.shape.rank()));
     for (Index i = 0; i < y.shape.size(); ++i) {
       Index offset = 0, rest = i;
-      for (int axis = y.shape.rank(); axis-- > 0; rest /= y.shape[axis]) offset += rest % y.shape[axis] * y.strides[axis];
+      for (int axis = y.shape.rank(); axis-- > 0; rest /= y.shape[axis])
+        offset += rest % y.shape[axis] * y.strides[axis];
       float& x = y.as<float>().data()[offset];
       x = change(call, x);
     }
@@ -295,15 +307,21 @@ Kernel corrupted_everywhere(Change change) {
 TEST(Explanation, OfAWrongValueIsTheOracleAndNoRelation) {
   // An inaccurate exponential also breaks masking, even without a mask; decay applied twice also breaks the pure decay;
   // too large a frequency also breaks sums of angles.
-  EXPECT_EQ(explained_by(corrupted_everywhere<kSoftmax>([](const Call&, float x) { return x * 1.001F; })), "differential");
-  EXPECT_EQ(explained_by(corrupted_everywhere<kAdamw>([](const Call& call, float p) { return p * (1 - static_cast<float>(call.params[0] * call.params[4])); })),
+  EXPECT_EQ(explained_by(corrupted_everywhere<kSoftmax>([](const Call&, float x) { return x * 1.001F; })),
             "differential");
-  EXPECT_EQ(explained_by(corrupted_everywhere<kRope>([](const Call& call, float x) { return x * (call.params[0] > 1000 ? 1.001F : 1); })), "differential");
+  EXPECT_EQ(explained_by(corrupted_everywhere<kAdamw>([](const Call& call, float p) {
+              return p * (1 - static_cast<float>(call.params[0] * call.params[4]));
+            })),
+            "differential");
+  EXPECT_EQ(explained_by(corrupted_everywhere<kRope>(
+                [](const Call& call, float x) { return x * (call.params[0] > 1000 ? 1.001F : 1); })),
+            "differential");
 }
 
 /// A fault within the bounds of each call is visible to relations only.
 TEST(Explanation, OfWhatOnlyARelationSeesIsTheRelation) {
-  const Kernel k = corrupted_everywhere<kRmsnorm>([](const Call& call, float x) { return call.dims[0] > 4 ? std::nextafter(x, 0.0F) : x; });
+  const Kernel k = corrupted_everywhere<kRmsnorm>(
+      [](const Call& call, float x) { return call.dims[0] > 4 ? std::nextafter(x, 0.0F) : x; });
   EXPECT_EQ(explained_by(k), "slicing");
 }
 
@@ -382,7 +400,8 @@ json counterexample_of(const Kernel& k, std::string_view by, bool shrink, std::s
   CampaignOptions options = quick(6);
   options.only = std::string(obligation_of(k.op, by).info->id);
   options.shrink = shrink;
-  const json report = make_report({to_json(operation(k.op), run_campaign(operation(k.op), k, options))}, json::object(), 1);
+  const json report =
+      make_report({to_json(operation(k.op), run_campaign(operation(k.op), k, options))}, json::object(), 1);
   text = table(report);
   return report["kernels"][0]["obligations"][0].value("counterexample", json());
 }
@@ -437,7 +456,9 @@ TEST(Integers, AreThoseOfTheCallThatFailed) {
   const json x = counterexample_of(wrong_at_other_dims<kMeanPool>(), "determinism", false, text);
   ASSERT_TRUE(x.contains("finding") && x["finding"].contains("call")) << text;
   EXPECT_NE(x["finding"]["call"]["case"]["dims"]["b"], x["case"]["dims"]["b"]);
-  EXPECT_EQ(x["finding"].value(json::json_pointer("/integers/lengths/count"), -1), x["finding"]["call"]["case"]["dims"]["b"]) << text;
+  EXPECT_EQ(x["finding"].value(json::json_pointer("/integers/lengths/count"), -1),
+            x["finding"]["call"]["case"]["dims"]["b"])
+      << text;
 }
 
 /// A resumed campaign reports the same as an uninterrupted one.
@@ -445,7 +466,12 @@ TEST(Integers, SurviveACheckpoint) {
   const OpDescriptor& op = operation("mean_pool");
   CampaignOptions options = quick(1);
   options.shrink = false;
-  Checkpoint c{.rounds = 1, .after = 0, .total = 1, .hangs = 0, .so_far = run_campaign(op, corrupted_kernel("mean_pool"), options), .ratios = {}};
+  Checkpoint c{.rounds = 1,
+               .after = 0,
+               .total = 1,
+               .hangs = 0,
+               .so_far = run_campaign(op, corrupted_kernel("mean_pool"), options),
+               .ratios = {}};
   c.ratios.resize(c.so_far.obligations.size());
   const auto of = [&](const Checkpoint& x) { return x.so_far.explanation()->counterexample->finding.integers.at(0); };
   const Checkpoint back = checkpoint_from_json(op, options, to_json(op, c), "here");
@@ -464,7 +490,8 @@ TEST(Explanation, OfAWrongValueDoesNotSayThatItWasNotWritten) {
   CampaignOptions options = quick(5);
   options.stop_at_first = true;
   const Kernel k = corrupted_everywhere<kRmsnorm>([](const Call&, float x) { return x * 1.001F; });
-  const json report = make_report({to_json(operation("rmsnorm"), run_campaign(operation("rmsnorm"), k, options))}, json::object(), 1);
+  const json report =
+      make_report({to_json(operation("rmsnorm"), run_campaign(operation("rmsnorm"), k, options))}, json::object(), 1);
   ASSERT_EQ(report["kernels"][0]["obligations"][0]["by"], "frame");
   ASSERT_EQ(report["kernels"][0]["obligations"][0]["verdict"], "falsified");
   EXPECT_EQ(table(report).find("is written"), std::string::npos) << table(report);
@@ -476,18 +503,25 @@ TEST(Explanation, OfAWrongValueDoesNotSayThatItWasNotWritten) {
 TEST(Explanation, ThatEndsTheCampaignLeavesTheOthersNotRun) {
   CampaignOptions options = quick(5);
   options.stop_at_first = true;
-  const json report = make_report({to_json(operation("matmul"), run_campaign(operation("matmul"), kernel("mutant/cpu/matmul/dropped_last_k"), options))}, json::object(), 1);
+  const json report =
+      make_report({to_json(operation("matmul"),
+                           run_campaign(operation("matmul"), kernel("mutant/cpu/matmul/dropped_last_k"), options))},
+                  json::object(), 1);
   const json& obligations = report["kernels"][0]["obligations"];
   EXPECT_EQ(obligations[0]["verdict"], "falsified");
-  for (std::size_t o = 1; o < obligations.size(); ++o) EXPECT_EQ(obligations[o]["verdict"], "not run") << obligations[o].dump();
+  for (std::size_t o = 1; o < obligations.size(); ++o)
+    EXPECT_EQ(obligations[o]["verdict"], "not run") << obligations[o].dump();
   EXPECT_TRUE(report["never_evaluated"].empty()) << report["never_evaluated"].dump();
-  EXPECT_NE(table(report).find(std::to_string(obligations.size() - 1) + " of " + std::to_string(obligations.size()) + " obligations not run"), std::string::npos) << table(report);
+  EXPECT_NE(table(report).find(std::to_string(obligations.size() - 1) + " of " + std::to_string(obligations.size()) +
+                               " obligations not run"),
+            std::string::npos)
+      << table(report);
 }
 
 /// The two thread orders give different results in two processes; other faults are not reported as races.
 TEST(Race, IsSaidOfAMissingBarrier) {
-  for (const char* id : {"mutant/cuda-host/softmax/no_barrier", "mutant/cuda-host/gemv/no_barrier", "mutant/cuda-host/transpose/no_barrier",
-                         "mutant/cuda-host/matmul/no_barrier_after_use"}) {
+  for (const char* id : {"mutant/cuda-host/softmax/no_barrier", "mutant/cuda-host/gemv/no_barrier",
+                         "mutant/cuda-host/transpose/no_barrier", "mutant/cuda-host/matmul/no_barrier_after_use"}) {
     const KernelResult result = of_mutant(id);
     const ObligationResult* const best = result.explanation();
     ASSERT_NE(best, nullptr) << id;
@@ -496,7 +530,8 @@ TEST(Race, IsSaidOfAMissingBarrier) {
     EXPECT_NE(x.race->order, x.race->other) << id;
     EXPECT_EQ(x.smallest.order, x.race->order) << id;
     const OpDescriptor& op = operation(kernel(id).op);
-    const Obligation& obligation = *std::ranges::find_if(obligations(op.name), [&](const Obligation& o) { return o.info == best->info; });
+    const Obligation& obligation =
+        *std::ranges::find_if(obligations(op.name), [&](const Obligation& o) { return o.info == best->info; });
     Case other = x.smallest;
     other.order = x.race->other;
     const Outcome one = run_case(op, obligation, kernel(id), x.smallest, std::chrono::seconds(10));
@@ -517,7 +552,8 @@ TEST(Race, IsSaidOfAMissingBarrier) {
 /// none.
 TEST(Race, IsSaidOfACallThatGivesOtherResultsInAnotherRun) {
   const Kernel k = corrupted<kScale>([](const Call& call) {
-    if (float* const y = last_of("scale", call)) *y += static_cast<float>(1 + std::chrono::steady_clock::now().time_since_epoch().count() % 100'003);
+    if (float* const y = last_of("scale", call))
+      *y += static_cast<float>(1 + std::chrono::steady_clock::now().time_since_epoch().count() % 100'003);
   });
   const KernelResult result = run_campaign(operation("scale"), k, quick(20));
   const ObligationResult* const best = result.explanation();
@@ -529,8 +565,9 @@ TEST(Race, IsSaidOfACallThatGivesOtherResultsInAnotherRun) {
   EXPECT_NE(text.find("  race     the same call gives other results in another run ("), std::string::npos) << text;
   EXPECT_NE(text.find("  suspect  threads that share memory without a lock"), std::string::npos) << text;
   const KernelResult steady = run_campaign(operation("scale"), corrupted<kScale>([](const Call& call) {
-    if (float* const y = last_of("scale", call)) *y = kFar;
-  }), quick(20));
+                                             if (float* const y = last_of("scale", call)) *y = kFar;
+                                           }),
+                                           quick(20));
   ASSERT_NE(steady.explanation(), nullptr);
   EXPECT_FALSE(steady.explanation()->counterexample->race.has_value());
 }

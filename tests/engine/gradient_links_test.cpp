@@ -36,7 +36,9 @@ GradientReport linked(const std::vector<Kernel>& kernels, const RunKernel& run, 
 }
 
 /// Returns the output of the library's kernel for this problem.
-std::vector<std::vector<float>> right(const Problem& problem) { return run_here(kernel("matmul_nt/cpu/naive"), problem); }
+std::vector<std::vector<float>> right(const Problem& problem) {
+  return run_here(kernel("matmul_nt/cpu/naive"), problem);
+}
 
 TEST(KernelLink, OfNoKernelIsNothing) {
   for (const LinkResult& l : linked({}, run_here).links) {
@@ -84,7 +86,9 @@ TEST(KernelLink, TellsOfTheWorstKernelWhereverItStands) {
   const double alone = off_by({{"bad", 1000}}).links[0].worst, better = off_by({{"good", 0}}).links[0].worst;
   EXPECT_GT(alone, 1);
   EXPECT_LT(better, 1);
-  for (const auto& order : {std::vector<std::pair<std::string_view, float>>{{"bad", 1000}, {"good", 0}}, {{"good", 0}, {"bad", 1000}}, {{"good", 0}, {"bad", 1000}, {"good too", 0}}})
+  for (const auto& order : {std::vector<std::pair<std::string_view, float>>{{"bad", 1000}, {"good", 0}},
+                            {{"good", 0}, {"bad", 1000}},
+                            {{"good", 0}, {"bad", 1000}, {"good too", 0}}})
     for (const LinkResult& l : off_by(order).links) {
       EXPECT_TRUE(std::isinf(l.worst)) << "a finding holds by no tolerance";
       EXPECT_TRUE(l.detail.starts_with("bad: ")) << l.detail;
@@ -98,7 +102,8 @@ TEST(KernelLink, KeepsTheLargestOfDifferencesWithinTheBounds) {
   double two = one;
   while (two <= one) two = off_by({{"two", ++ulps}}).links[0].worst;
   ASSERT_LE(two, 1);
-  for (const auto& order : {std::vector<std::pair<std::string_view, float>>{{"one", 0}, {"two", ulps}}, {{"two", ulps}, {"one", 0}}}) {
+  for (const auto& order :
+       {std::vector<std::pair<std::string_view, float>>{{"one", 0}, {"two", ulps}}, {{"two", ulps}, {"one", 0}}}) {
     const LinkResult link = off_by(order).links[0];
     EXPECT_EQ(link.worst, two);
     EXPECT_EQ(link.detail, "two");
@@ -156,7 +161,8 @@ void looks_at_what_was_saved(std::span<const View<Bounded>> t, std::span<const d
     rounded += distance > 0 && r.error == distance && r.statistical == distance && !r.may_overflow;
   }
   for (const View<Bounded>& view : {x, weight, dy})
-    for (Index i = 0; i < view.size(); ++i) others += view.data()[i].error != 0 || view.data()[i].value != static_cast<float>(view.data()[i].value);
+    for (Index i = 0; i < view.size(); ++i)
+      others += view.data()[i].error != 0 || view.data()[i].value != static_cast<float>(view.data()[i].value);
   backward_oracle("rmsnorm").bounded(t, std::vector<double>{1e-5});
 }
 
@@ -175,16 +181,18 @@ TEST(KernelLink, SavedValuesAreRoundedOnce) {
 }
 
 /// Returns the problems that the kernel was called with.
-std::vector<Problem> asked_for(std::string_view op_name, int input, const std::vector<Index>& dims, const std::vector<double>& params, const Kernel& k) {
+std::vector<Problem> asked_for(std::string_view op_name, int input, const std::vector<Index>& dims,
+                               const std::vector<double>& params, const Kernel& k) {
   const OpDescriptor& op = operation(op_name);
   const GradientCase c{&op, input, dims, params, 3};
   const Kernel* const one = &k;
   GradientReport report{op.name, op.tensors[static_cast<std::size_t>(input)].name, {}};
   std::vector<Problem> asked;
-  check_kernels(report, c, backward_oracle(op_name), std::span(&one, 1), [&](const Kernel& kernel, const Problem& problem) {
-    asked.push_back(problem);
-    return run_here(kernel, problem);
-  });
+  check_kernels(report, c, backward_oracle(op_name), std::span(&one, 1),
+                [&](const Kernel& kernel, const Problem& problem) {
+                  asked.push_back(problem);
+                  return run_here(kernel, problem);
+                });
   EXPECT_TRUE(report.holds()) << op_name << " " << input << ": " << (report.broken() ? report.broken()->detail : "");
   EXPECT_EQ(asked.size(), 2U);
   return asked;
@@ -222,15 +230,19 @@ TEST(KernelLink, ACallIsReadWithOrWithoutBlanks) {
     GradientCase c = square();
     c.op = &op;
     std::vector<std::vector<std::vector<float>>> values;
-    linked(named({"one"}), [&](const Kernel&, const Problem& problem) {
-      values.push_back(problem.values);
-      return right(problem);
-    }, c);
+    linked(
+        named({"one"}),
+        [&](const Kernel&, const Problem& problem) {
+          values.push_back(problem.values);
+          return right(problem);
+        },
+        c);
     return values;
   };
   const auto usual = asked("matmul_nt(dc, b)");
   ASSERT_EQ(usual.size(), 2U);
-  for (const char* by : {"matmul_nt(dc,b)", "matmul_nt( dc , b )", "matmul_nt(dc,  b)"}) EXPECT_EQ(asked(by), usual) << by;
+  for (const char* by : {"matmul_nt(dc,b)", "matmul_nt( dc , b )", "matmul_nt(dc,  b)"})
+    EXPECT_EQ(asked(by), usual) << by;
   try {
     asked("matmul_nt(dc, q)");
     FAIL() << "q is no tensor";
@@ -251,7 +263,8 @@ TEST(GradientPoint, InputsAreDrawnFromItsSeedAsGaussian) {
     point.strategy = Strategy::gaussian;
     point.seed = derive(11, "point");
     const Problem problem = make_problem(op, point, {});
-    for (std::size_t t = 0; t < 2; ++t) EXPECT_EQ(std::vector<float>(at.x[t].begin(), at.x[t].end()), problem.values[t]);
+    for (std::size_t t = 0; t < 2; ++t)
+      EXPECT_EQ(std::vector<float>(at.x[t].begin(), at.x[t].end()), problem.values[t]);
     EXPECT_EQ(at.v.size(), problem.values[static_cast<std::size_t>(input)].size());
     ASSERT_EQ(at.w.size(), 1U);
     EXPECT_EQ(at.w[0].size(), 15U);

@@ -125,18 +125,22 @@ TEST(Joint, SeveralDimsAreLargeAtOnce) {
   for (const OpDescriptor* op : operations()) {
     const auto alone = [&](std::size_t d) {
       const auto counts = [&](const DimInfo& other) { return other.multiple_of == static_cast<int>(d); };
-      return has_heads(*op) && (op->dims[d].independent || op->dims[d].multiple_of >= 0 || std::ranges::any_of(op->dims, counts));
+      return has_heads(*op) &&
+             (op->dims[d].independent || op->dims[d].multiple_of >= 0 || std::ranges::any_of(op->dims, counts));
     };
     std::vector<Case> cases;
     for (const Obligation& o : obligations(op->name))
       for (std::uint64_t n = 0; n < 2 * kCases; ++n)
-        if (draw_spec(o.info->by).oracle_use == OracleUse::sample) cases.push_back(draw(*op, *o.info, 1 + n % 2, n / 2).value());
+        if (draw_spec(o.info->by).oracle_use == OracleUse::sample)
+          cases.push_back(draw(*op, *o.info, 1 + n % 2, n / 2).value());
     const Index many = 24, long_dim = has_heads(*op) ? 129 : 1024;
     for (std::size_t one = 0; one < op->dims.size(); ++one)
       for (std::size_t other = 0; other < op->dims.size(); ++other) {
-        if (one == other || op->dims[one].max < 2048 || op->dims[other].max < 64 || alone(one) || alone(other)) continue;
+        if (one == other || op->dims[one].max < 2048 || op->dims[other].max < 64 || alone(one) || alone(other))
+          continue;
         const auto large = [&](const Case& c) { return c.dims[one] >= long_dim && c.dims[other] >= many; };
-        EXPECT_GE(std::ranges::count_if(cases, large), 1) << op->name << ": " << op->dims[one].name << " long and many " << op->dims[other].name;
+        EXPECT_GE(std::ranges::count_if(cases, large), 1)
+            << op->name << ": " << op->dims[one].name << " long and many " << op->dims[other].name;
       }
     for (const Case& c : cases) EXPECT_LE(oracle_cost(*op, c.dims), 25) << describe(*op, c);
   }
@@ -176,7 +180,8 @@ TEST(Joint, ExtentsReachAnythingAndSeldomManyBlocks) {
           many += blocks_of(*op, c.dims) > 16384;
           for (std::size_t d = 0; d < c.dims.size(); ++d) {
             furthest[d] = std::max(furthest[d], c.dims[d]);
-            if (c.dims[d] > 130) residues.insert(c.dims[d] % 64), powers += c.dims[d] > 500 && (c.dims[d] & (c.dims[d] - 1)) == 0;
+            if (c.dims[d] > 130)
+              residues.insert(c.dims[d] % 64), powers += c.dims[d] > 500 && (c.dims[d] & (c.dims[d] - 1)) == 0;
           }
         }
       }
@@ -187,7 +192,8 @@ TEST(Joint, ExtentsReachAnythingAndSeldomManyBlocks) {
         make_valid(*op, alone);
         // Rows of packed blocks are too expensive.
         const bool affordable = case_cost(*op, alone, false, OracleUse::whole) < 0.15;
-        EXPECT_TRUE(op->dims[d].max < 140'000 || !affordable || furthest[d] > 32'768) << op->name << " never goes beyond 15 bits along " << op->dims[d].name << ": " << furthest[d];
+        EXPECT_TRUE(op->dims[d].max < 140'000 || !affordable || furthest[d] > 32'768)
+            << op->name << " never goes beyond 15 bits along " << op->dims[d].name << ": " << furthest[d];
       }
       if (std::ranges::none_of(op->dims, [](const DimInfo& dim) { return dim.max > 1000; })) continue;
       EXPECT_GT(residues.size(), 40U) << op->name;
@@ -204,9 +210,11 @@ TEST(Joint, IndependentDimsAreIndependent) {
       if (!op->dims[d].independent) continue;
       ++dims;
       Case c;
-      for (const DimInfo& dim : op->dims) c.dims.push_back(std::clamp<Index>(&dim == &op->dims[d] ? 12 : 5 * dim.multiple, dim.min, dim.max));
+      for (const DimInfo& dim : op->dims)
+        c.dims.push_back(std::clamp<Index>(&dim == &op->dims[d] ? 12 : 5 * dim.multiple, dim.min, dim.max));
       make_valid(*op, c.dims);
-      for (const ParamInfo& param : op->params) c.params.push_back(param.choices.empty() ? param.typical : param.choices.back());
+      for (const ParamInfo& param : op->params)
+        c.params.push_back(param.choices.empty() ? param.typical : param.choices.back());
       const Places sample{d, {0, 3, 4, 11}};
       const Problem whole = make_problem(*op, c, {});
       std::vector<std::vector<double>> all, part;
@@ -233,7 +241,8 @@ TEST(Joint, IndependentDimsAreIndependent) {
         const auto positions = sampled_positions(op->tensors[static_cast<std::size_t>(t)], c.dims, sample);
         ASSERT_EQ(positions.size(), part[static_cast<std::size_t>(t)].size());
         for (std::size_t i = 0; i < positions.size(); ++i)
-          ASSERT_EQ(part[static_cast<std::size_t>(t)][i], all[static_cast<std::size_t>(t)][positions[i]]) << op->name << ' ' << op->dims[d].name;
+          ASSERT_EQ(part[static_cast<std::size_t>(t)][i], all[static_cast<std::size_t>(t)][positions[i]])
+              << op->name << ' ' << op->dims[d].name;
       }
     }
   EXPECT_GT(dims, 15);

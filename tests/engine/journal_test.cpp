@@ -24,16 +24,22 @@ namespace {
 
 using nlohmann::json;
 
-json campaign() { return {{"program", "p"}, {"settings", {{"seed", "1"}, {"cases", 5}}}, {"kernels", {"k/one", "k/two"}}}; }
+json campaign() {
+  return {{"program", "p"}, {"settings", {{"seed", "1"}, {"cases", 5}}}, {"kernels", {"k/one", "k/two"}}};
+}
 
 json result_of(const std::string& kernel) { return {{"kernel", kernel}, {"status", "passed"}}; }
 
 /// A checkpoint of two obligations after `rounds` rounds, with the ratios since the previous one.
 json checkpoint(int after, int rounds, const json& first, const json& second) {
-  return {{"after", after}, {"rounds", rounds}, {"obligations", {{{"id", "a"}, {"ratios", first}}, {{"id", "b"}, {"ratios", second}}}}};
+  return {{"after", after},
+          {"rounds", rounds},
+          {"obligations", {{{"id", "a"}, {"ratios", first}}, {{"id", "b"}, {"ratios", second}}}}};
 }
 
-std::size_t open_descriptors() { return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {})); }
+std::size_t open_descriptors() {
+  return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {}));
+}
 
 class JournalFile : public testing::Test {
  protected:
@@ -149,7 +155,10 @@ TEST_F(JournalText, ALastLineThatIsNotWholeIsDroppedWhereverItEnds) {
   const std::string whole = head() + first + last;
   for (std::size_t kept = 0; kept <= whole.size(); ++kept) {
     write(whole.substr(0, kept));
-    const std::size_t end = kept < head().size() ? 0 : kept < head().size() + first.size() ? head().size() : kept < whole.size() ? head().size() + first.size() : kept;
+    const std::size_t end = kept < head().size()                  ? 0
+                            : kept < head().size() + first.size() ? head().size()
+                            : kept < whole.size()                 ? head().size() + first.size()
+                                                                  : kept;
     const Journal journal(file_, campaign());
     EXPECT_EQ(journal.torn(), kept != end) << kept;
     EXPECT_EQ(text(), end == 0 ? head() : whole.substr(0, end)) << kept;
@@ -159,7 +168,8 @@ TEST_F(JournalText, ALastLineThatIsNotWholeIsDroppedWhereverItEnds) {
 }
 
 TEST_F(JournalText, AnotherTextIsNoJournal) {
-  const std::vector<std::string> said{file_.string(), "is no journal of `assay falsify`", "name another file; this one is left as it is"};
+  const std::vector<std::string> said{file_.string(), "is no journal of `assay falsify`",
+                                      "name another file; this one is left as it is"};
   EXPECT_EQ(refused("a text without an end"), said);
   EXPECT_EQ(refused("a text\n"), said);
   EXPECT_EQ(refused("\n"), said);
@@ -200,13 +210,19 @@ TEST_F(JournalText, OfAnotherCampaignSaysInWhatTheyDiffer) {
 }
 
 TEST_F(JournalText, ALineThatContradictsOthersIsNamed) {
-  const auto result = [](const char* kernel, const char* of) { return line({{"kernel", kernel}, {"elapsed", 1}, {"result", result_of(of)}}); };
-  const auto stretch = [](int after, int rounds) { return line({{"kernel", "k/two"}, {"elapsed", 1}, {"checkpoint", checkpoint(after, rounds, {1}, {1})}}); };
+  const auto result = [](const char* kernel, const char* of) {
+    return line({{"kernel", kernel}, {"elapsed", 1}, {"result", result_of(of)}});
+  };
+  const auto stretch = [](int after, int rounds) {
+    return line({{"kernel", "k/two"}, {"elapsed", 1}, {"checkpoint", checkpoint(after, rounds, {1}, {1})}});
+  };
   const auto said = [&](int number, const std::string& problem) {
-    return std::vector<std::string>{fmt::format("{}:{}", file_.string(), number), problem, "delete that line: what it holds is run again"};
+    return std::vector<std::string>{fmt::format("{}:{}", file_.string(), number), problem,
+                                    "delete that line: what it holds is run again"};
   };
   EXPECT_EQ(refused(head() + result("k/three", "k/three")), said(2, "k/three is none of the campaign's kernels"));
-  EXPECT_EQ(refused(head() + result("k/one", "k/one") + result("k/one", "k/one")), said(3, "k/one was finished before"));
+  EXPECT_EQ(refused(head() + result("k/one", "k/one") + result("k/one", "k/one")),
+            said(3, "k/one was finished before"));
   EXPECT_EQ(refused(head() + result("k/two", "k/two") + stretch(0, 1)), said(3, "k/two was finished before"));
   EXPECT_EQ(refused(head() + result("k/one", "k/two")), said(2, "the result is not that of k/one"));
   const std::string behind = "does not follow what was recorded of k/two before";
@@ -220,7 +236,8 @@ TEST_F(JournalText, ALineThatContradictsOthersIsNamed) {
 
 TEST_F(JournalText, ADamagedLineIsNamed) {
   const auto said = [&](int number) {
-    return std::vector<std::string>{fmt::format("{}:{}", file_.string(), number), "the line is damaged", "delete that line: what it holds is run again"};
+    return std::vector<std::string>{fmt::format("{}:{}", file_.string(), number), "the line is damaged",
+                                    "delete that line: what it holds is run again"};
   };
   const std::string good = line({{"kernel", "k/one"}, {"elapsed", 1}, {"result", result_of("k/one")}});
   EXPECT_EQ(refused(head() + "{\n" + good), said(2));
@@ -231,10 +248,13 @@ TEST_F(JournalText, ADamagedLineIsNamed) {
   EXPECT_EQ(refused(head() + line({{"kernel", "k/one"}, {"elapsed", 1}})), said(2));
   EXPECT_EQ(refused(head() + line({{"kernel", "k/one"}, {"elapsed", 1}, {"checkpoint", {{"after", 0}}}})), said(2));
   EXPECT_EQ(refused(head() + line({{"kernel", "k/one"}, {"result", result_of("k/one")}})), said(2));
-  EXPECT_EQ(refused(head() + line({{"kernel", "k/one"}, {"elapsed", "long"}, {"result", result_of("k/one")}})), said(2));
+  EXPECT_EQ(refused(head() + line({{"kernel", "k/one"}, {"elapsed", "long"}, {"result", result_of("k/one")}})),
+            said(2));
   json few = checkpoint(0, 5, {1}, {1}), more = checkpoint(5, 6, {1}, {1});
   few["obligations"].erase(1);
-  EXPECT_EQ(refused(head() + line({{"kernel", "k/two"}, {"elapsed", 1}, {"checkpoint", few}}) + line({{"kernel", "k/two"}, {"elapsed", 1}, {"checkpoint", more}})), said(3));
+  EXPECT_EQ(refused(head() + line({{"kernel", "k/two"}, {"elapsed", 1}, {"checkpoint", few}}) +
+                    line({{"kernel", "k/two"}, {"elapsed", 1}, {"checkpoint", more}})),
+            said(3));
 }
 
 TEST_F(JournalText, AFileThatCannotBeOpenedIsNamed) {
@@ -277,7 +297,8 @@ TEST_F(JournalText, OneProcessWritesItAtATime) {
   {
     Journal journal(file_, campaign());
     journal.add_result(result_of("k/one"));
-    EXPECT_EQ(said_elsewhere(file_), file_.string() + "|is being written by another run|wait for its end, or name another file");
+    EXPECT_EQ(said_elsewhere(file_),
+              file_.string() + "|is being written by another run|wait for its end, or name another file");
   }
   EXPECT_EQ(said_elsewhere(file_), "");
 }

@@ -20,7 +20,8 @@ inline void kill_first_child(int signal) {
     DIR* const threads = opendir("/proc/self/task");
     pid_t child = 0;
     while (const dirent* thread = child > 0 ? nullptr : readdir(threads))
-      if (thread->d_name[0] != '.') std::ifstream("/proc/self/task/" + std::string(thread->d_name) + "/children") >> child;
+      if (thread->d_name[0] != '.')
+        std::ifstream("/proc/self/task/" + std::string(thread->d_name) + "/children") >> child;
     closedir(threads);
     if (child > 0) {
       ::kill(child, signal);

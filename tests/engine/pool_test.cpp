@@ -95,8 +95,7 @@ TEST(Tasks, AreAsManyAtOnceAsThereAreJobs) {
     const Shared shared;
     const Task task{"counts", [&shared] {
                       const int now = ++shared[0];
-                      for (int most = shared[1]; most < now && !shared[1].compare_exchange_weak(most, now);) {
-                      }
+                      for (int most = shared[1]; most < now && !shared[1].compare_exchange_weak(most, now);) {}
                       // Wait until the permitted number of tasks has started.
                       const int wanted = std::clamp(shared[2].load(), 1, 4);
                       for (int i = 0; i < 100 && shared[1] < wanted; ++i) pause_a_little();

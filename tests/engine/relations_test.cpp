@@ -175,7 +175,8 @@ TEST(Relations, PowersOfTwoMayLeaveTheRangeOfInputs) {
   k.run = &of_halves<false, 1>;
   EXPECT_NE(falsified(k, 12), "");
   k.run = &of_halves<false, 2>;
-  EXPECT_NE(falsified(k, 60).find("inputs scaled by a power of two"), std::string::npos) << "bits are still demanded within the range";
+  EXPECT_NE(falsified(k, 60).find("inputs scaled by a power of two"), std::string::npos)
+      << "bits are still demanded within the range";
 }
 
 TEST(Relations, PowersOfTwoMayLeaveTheRangeOfTheAccumulator) {
@@ -232,7 +233,8 @@ void every_scale(const Call& call, Device&) {
   for (Index j = 0; j < args.n; ++j)
     for (Index p = 0; p < args.k; ++p) {
       const float scale = args.absmax(j, p / kNf4Block);
-      args.y(j, p) = kNf4[nf4_code(&args.codes(j, 0), p)] * (Wrong && std::fabs(scale) < kNf4Smallest ? 2 * scale : scale);
+      args.y(j, p) =
+          kNf4[nf4_code(&args.codes(j, 0), p)] * (Wrong && std::fabs(scale) < kNf4Smallest ? 2 * scale : scale);
     }
 }
 
@@ -241,9 +243,10 @@ TEST(Relations, PinsThatKernelsDeclareLost) {
     std::string_view like;
     Loss loss;
     Body right, wrong;
-  } kinds[] = {{"cross_entropy/cpu/naive", Loss::confident, &from_logsumexp<false>, &from_logsumexp<true>},
-               {"bce_with_logits/cpu/naive", Loss::stable, &from_parts_that_cancel<false>, &from_parts_that_cancel<true>},
-               {"nf4_dequantize/cpu/naive", Loss::small_scale, &every_scale<false>, &every_scale<true>}};
+  } kinds[] = {
+      {"cross_entropy/cpu/naive", Loss::confident, &from_logsumexp<false>, &from_logsumexp<true>},
+      {"bce_with_logits/cpu/naive", Loss::stable, &from_parts_that_cancel<false>, &from_parts_that_cancel<true>},
+      {"nf4_dequantize/cpu/naive", Loss::small_scale, &every_scale<false>, &every_scale<true>}};
   for (const auto& [like, loss, right, wrong] : kinds) {
     Kernel k = with(like, right);
     EXPECT_NE(falsified(k, 60), "") << like;
@@ -260,11 +263,15 @@ void sign_of_scale(const Call& call, Device&) {
   for (Index j = 0; j < args.n; ++j)
     for (Index p = 0; p < args.k; ++p) {
       const float scale = args.absmax(j, p / kNf4Block), entry = kNf4[nf4_code(&args.codes(j, 0), p)];
-      args.y(j, p) = std::fabs(scale) < kNf4Smallest ? std::copysign(0.0F, std::signbit(entry) == std::signbit(scale) ? 1.0F : -1.0F) : entry * scale;
+      args.y(j, p) = std::fabs(scale) < kNf4Smallest
+                         ? std::copysign(0.0F, std::signbit(entry) == std::signbit(scale) ? 1.0F : -1.0F)
+                         : entry * scale;
     }
 }
 
-TEST(Relations, ZerosOfNf4HaveTheSignThatIsPinned) { EXPECT_EQ(falsified(with("nf4_dequantize/cpu/naive", &sign_of_scale), 100), ""); }
+TEST(Relations, ZerosOfNf4HaveTheSignThatIsPinned) {
+  EXPECT_EQ(falsified(with("nf4_dequantize/cpu/naive", &sign_of_scale), 100), "");
+}
 
 /// Drawn parameters are float32 numbers or integers, so that functions of either type receive the drawn value.
 TEST(Relations, ParametersAreFloats) {
@@ -272,7 +279,8 @@ TEST(Relations, ParametersAreFloats) {
     Random random(1);
     for (int n = 0; n < 50; ++n)
       for (std::size_t p = 0; const double x : draw_params(*op, random))
-        EXPECT_TRUE(op->params[p++].integer || static_cast<double>(static_cast<float>(x)) == x) << op->name << ": " << x;
+        EXPECT_TRUE(op->params[p++].integer || static_cast<double>(static_cast<float>(x)) == x)
+            << op->name << ": " << x;
   }
 }
 

@@ -23,7 +23,8 @@ json falsified_report() {
   options.cases = 30;
   options.stop_at_first = true;
   const OpDescriptor& op = operation("matmul");
-  return make_report({to_json(op, run_campaign(op, kernel("mutant/cpu/matmul/dropped_last_k"), options))}, json::object(), 1);
+  return make_report({to_json(op, run_campaign(op, kernel("mutant/cpu/matmul/dropped_last_k"), options))},
+                     json::object(), 1);
 }
 
 TEST(Report, AFalsifiedKernelFailsTheRunAndIsPrintedWithItsReplay) {
@@ -33,15 +34,18 @@ TEST(Report, AFalsifiedKernelFailsTheRunAndIsPrintedWithItsReplay) {
   std::filesystem::remove_all(folder);
   write_report(report, folder);
   const std::string text = table(report);
-  for (const char* part : {"FALSIFIED mutant/cpu/matmul/dropped_last_k", "element  c[", "replay   assay replay", "suspect"})
+  for (const char* part :
+       {"FALSIFIED mutant/cpu/matmul/dropped_last_k", "element  c[", "replay   assay replay", "suspect"})
     EXPECT_NE(text.find(part), std::string::npos) << text;
   int replays = 0;
   for (const auto& entry : std::filesystem::directory_iterator(folder / "replay")) {
     const Replay replay = read_replay(entry.path());
     EXPECT_EQ(run_case(*replay.op, *replay.obligation, *replay.kernel, replay.the_case, std::chrono::seconds(5)).kind,
               Outcome::Kind::falsified);
-    EXPECT_EQ(run_case(*replay.op, *replay.obligation, kernel("matmul/cpu/naive"), replay.the_case, std::chrono::seconds(5)).kind,
-              Outcome::Kind::passed);
+    EXPECT_EQ(
+        run_case(*replay.op, *replay.obligation, kernel("matmul/cpu/naive"), replay.the_case, std::chrono::seconds(5))
+            .kind,
+        Outcome::Kind::passed);
     ++replays;
   }
   EXPECT_EQ(replays, 1);
@@ -54,7 +58,10 @@ TEST(Report, AReplayIsOfItsObligation) {
   Case c;
   c.dims = {1, 1, 1};
   for (const Obligation& o : obligations("matmul")) {
-    std::ofstream(path) << json{{"schema", "assay-replay/1"}, {"op", "matmul"}, {"kernel", "matmul/cpu/naive"}, {"obligation", o.info->id},
+    std::ofstream(path) << json{{"schema", "assay-replay/1"},
+                                {"op", "matmul"},
+                                {"kernel", "matmul/cpu/naive"},
+                                {"obligation", o.info->id},
                                 {"case", to_json(op, c)}};
     EXPECT_EQ(read_replay(path).obligation, &o);
   }
@@ -78,12 +85,15 @@ TEST(Report, ClausesAreCountedOverAllKernelsOfAnOperation) {
   options.cases = 3;
   const OpDescriptor& op = operation("matmul");
   const auto result = [&](const char* id) { return to_json(op, run_campaign(op, kernel(id), options)); };
-  const auto clauses = [](const std::vector<json>& results) { return make_report(results, json::object(), 1)["clauses"]; };
+  const auto clauses = [](const std::vector<json>& results) {
+    return make_report(results, json::object(), 1)["clauses"];
+  };
   const json naive = result("matmul/cpu/naive"), openblas = result("matmul/cpu/openblas");
   const json one = clauses({naive}), other = clauses({openblas}), both = clauses({naive, openblas});
   ASSERT_EQ(both.size(), op.clauses.size());
   for (std::size_t i = 0; i < both.size(); ++i)
-    EXPECT_EQ(both[i]["evaluated"].get<int>(), one[i]["evaluated"].get<int>() + other[i]["evaluated"].get<int>()) << both[i]["id"];
+    EXPECT_EQ(both[i]["evaluated"].get<int>(), one[i]["evaluated"].get<int>() + other[i]["evaluated"].get<int>())
+        << both[i]["id"];
 }
 
 TEST(Report, SkipsCarryTheirReasonInJunit) {
@@ -100,11 +110,28 @@ TEST(Report, SkipsCarryTheirReasonInJunit) {
 
 TEST(Report, MalformedReplayFilesAreRefused) {
   const auto path = std::filesystem::temp_directory_path() / "assay-malformed.json";
-  const json good = {{"schema", "assay-replay/1"}, {"op", "matmul"}, {"kernel", "matmul/cpu/naive"}, {"obligation", "FALSIFY-MM-002"}, {"case", json::object()}};
-  const auto with = [&](const char* key, json value) { json j = good; j[key] = std::move(value); return j.dump(); };
-  const std::string texts[] = {"", "{", "[]", "null", with("schema", "other/9"), with("schema", 3), with("op", "matmull"),
-                               with("kernel", "matmul/cpu/none"), with("kernel", "gemv/cpu/naive"), with("obligation", "FALSIFY-XX-1"),
-                               with("case", json::array()), good.dump()};
+  const json good = {{"schema", "assay-replay/1"},
+                     {"op", "matmul"},
+                     {"kernel", "matmul/cpu/naive"},
+                     {"obligation", "FALSIFY-MM-002"},
+                     {"case", json::object()}};
+  const auto with = [&](const char* key, json value) {
+    json j = good;
+    j[key] = std::move(value);
+    return j.dump();
+  };
+  const std::string texts[] = {"",
+                               "{",
+                               "[]",
+                               "null",
+                               with("schema", "other/9"),
+                               with("schema", 3),
+                               with("op", "matmull"),
+                               with("kernel", "matmul/cpu/none"),
+                               with("kernel", "gemv/cpu/naive"),
+                               with("obligation", "FALSIFY-XX-1"),
+                               with("case", json::array()),
+                               good.dump()};
   for (const std::string& text : texts) {
     std::ofstream(path) << text;
     EXPECT_THROW(read_replay(path), InputError) << text;
@@ -114,13 +141,27 @@ TEST(Report, MalformedReplayFilesAreRefused) {
 
 /// One obligation in the format of a report.
 json obligation(const char* verdict, int cases, int refused, json worst = 0.5) {
-  return {{"id", "X-001"}, {"claim", "claimed"}, {"by", "exact"}, {"if_fails", "suspected"}, {"verdict", verdict}, {"cases", cases}, {"refused", refused},
-          {"elements", 1000 * cases}, {"nonzero", 1}, {"worst", std::move(worst)}, {"typical", 0.1}, {"seconds", 0.25}, {"reason", "why"}};
+  return {{"id", "X-001"},      {"claim", "claimed"},
+          {"by", "exact"},      {"if_fails", "suspected"},
+          {"verdict", verdict}, {"cases", cases},
+          {"refused", refused}, {"elements", 1000 * cases},
+          {"nonzero", 1},       {"worst", std::move(worst)},
+          {"typical", 0.1},     {"seconds", 0.25},
+          {"reason", "why"}};
 }
 
 json of_kernel(const char* id, const char* status, std::vector<json> obligations) {
-  return {{"op", "x"}, {"kernel", id}, {"backend", "cpu"}, {"device", "d"}, {"source", "s.cpp"}, {"line", 3}, {"arithmetic", "a"}, {"status", status},
-          {"seconds", 1.25}, {"obligations", std::move(obligations)}, {"clauses", json::array()}};
+  return {{"op", "x"},
+          {"kernel", id},
+          {"backend", "cpu"},
+          {"device", "d"},
+          {"source", "s.cpp"},
+          {"line", 3},
+          {"arithmetic", "a"},
+          {"status", status},
+          {"seconds", 1.25},
+          {"obligations", std::move(obligations)},
+          {"clauses", json::array()}};
 }
 
 /// Returns a kernel's line of the table with runs of blanks collapsed.
@@ -131,66 +172,95 @@ std::string row(const json& kernel) {
 }
 
 TEST(Table, AKernelsLineAddsUpItsObligations) {
-  EXPECT_EQ(row(of_kernel("x/cpu/plain", "passed", {obligation("passed", 3, 0), obligation("passed", 4, 0, 0.75)})), "x/cpu/plain 7 7000 0.75 1.2 passed");
-  EXPECT_EQ(row(of_kernel("x/cpu/picky", "passed", {obligation("passed", 5, 2), obligation("passed", 4, 0), obligation("passed", 10, 3)})),
+  EXPECT_EQ(row(of_kernel("x/cpu/plain", "passed", {obligation("passed", 3, 0), obligation("passed", 4, 0, 0.75)})),
+            "x/cpu/plain 7 7000 0.75 1.2 passed");
+  EXPECT_EQ(row(of_kernel("x/cpu/picky", "passed",
+                          {obligation("passed", 5, 2), obligation("passed", 4, 0), obligation("passed", 10, 3)})),
             "x/cpu/picky 19 19.0k 0.5 1.2 passed (5 of 19 cases refused)");
-  EXPECT_EQ(row(of_kernel("x/cpu/once", "passed", {obligation("passed", 5, 1)})), "x/cpu/once 5 5000 0.5 1.2 passed (1 of 5 cases refused)");
-  EXPECT_EQ(row(of_kernel("x/cpu/part", "passed", {obligation("not applicable", 0, 0), obligation("passed", 2, 1), obligation("not applicable", 0, 0)})),
+  EXPECT_EQ(row(of_kernel("x/cpu/once", "passed", {obligation("passed", 5, 1)})),
+            "x/cpu/once 5 5000 0.5 1.2 passed (1 of 5 cases refused)");
+  EXPECT_EQ(row(of_kernel(
+                "x/cpu/part", "passed",
+                {obligation("not applicable", 0, 0), obligation("passed", 2, 1), obligation("not applicable", 0, 0)})),
             "x/cpu/part 2 2000 0.5 1.2 passed (2 of 3 obligations not applicable) (1 of 2 cases refused)");
   // A falsified kernel shows its worst ratio; a kernel that was never tried shows one reason.
-  EXPECT_EQ(row(of_kernel("x/cpu/wrong", "falsified", {obligation("falsified", 1, 0, "inf"), obligation("mistrusted", 1, 0, 0.9), obligation("passed", 1, 0, 0.25)})),
+  EXPECT_EQ(row(of_kernel("x/cpu/wrong", "falsified",
+                          {obligation("falsified", 1, 0, "inf"), obligation("mistrusted", 1, 0, 0.9),
+                           obligation("passed", 1, 0, 0.25)})),
             "x/cpu/wrong 3 3000 inf 1.2 falsified");
-  EXPECT_EQ(row(of_kernel("x/cpu/never", "refused", {obligation("refused", 2, 2), obligation("not applicable", 0, 0)})), "x/cpu/never 2 2000 0 1.2 refused: why (2 of 2 cases refused)");
-  EXPECT_EQ(row(of_kernel("x/cuda/away", "unavailable", {obligation("unavailable", 0, 0)})), "x/cuda/away 0 0 0 1.2 unavailable: why");
+  EXPECT_EQ(row(of_kernel("x/cpu/never", "refused", {obligation("refused", 2, 2), obligation("not applicable", 0, 0)})),
+            "x/cpu/never 2 2000 0 1.2 refused: why (2 of 2 cases refused)");
+  EXPECT_EQ(row(of_kernel("x/cuda/away", "unavailable", {obligation("unavailable", 0, 0)})),
+            "x/cuda/away 0 0 0 1.2 unavailable: why");
 }
 
 TEST(Table, ColumnsAreAsWideAsTheLongestName) {
-  const json report = make_report({of_kernel("x/cpu/a", "passed", {obligation("passed", 1, 0)}), of_kernel("x/cpu/a_longer_one", "mistrusted", {obligation("mistrusted", 1, 0)})},
+  const json report = make_report({of_kernel("x/cpu/a", "passed", {obligation("passed", 1, 0)}),
+                                   of_kernel("x/cpu/a_longer_one", "mistrusted", {obligation("mistrusted", 1, 0)})},
                                   json::object(), 1);
   const std::string text = table(report);
   EXPECT_TRUE(text.starts_with("kernel               cases   elements  err/bound  seconds  verdict\n")) << text;
-  EXPECT_NE(text.find("\nx/cpu/a                  1       1000        0.5      1.2  passed\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("\nx/cpu/a                  1       1000        0.5      1.2  passed\n"), std::string::npos)
+      << text;
   EXPECT_NE(text.find("\nMISTRUSTED x/cpu/a_longer_one  X-001: why\n"), std::string::npos) << text;
-  EXPECT_NE(text.find("\n2 kernels: 1 passed, 0 falsified, 1 mistrusted, 0 thin, 0 refused, 0 unavailable; 2 cases, 2000 output elements in 1.0 s\n"), std::string::npos) << text;
+  EXPECT_NE(
+      text.find(
+          "\n2 kernels: 1 passed, 0 falsified, 1 mistrusted, 0 thin, 0 refused, 0 unavailable; 2 cases, 2000 output elements in 1.0 s\n"),
+      std::string::npos)
+      << text;
 }
 
 TEST(Junit, CountsAreThoseOfEachSuiteAndOfAll) {
-  const std::string xml = junit_xml(make_report({of_kernel("x/cpu/a", "falsified", {obligation("falsified", 1, 0), obligation("mistrusted", 1, 0), obligation("passed", 1, 0)}),
-                                                 of_kernel("x/cpu/b", "mistrusted", {obligation("mistrusted", 1, 0), obligation("refused", 1, 1), obligation("not applicable", 0, 0),
-                                                                                     obligation("unavailable", 0, 0), obligation("passed", 1, 0)})},
-                                                json::object(), 2.5));
-  for (const char* line : {"<testsuites name=\"assay\" tests=\"8\" failures=\"3\" errors=\"0\" time=\"2.500\">\n",
-                           "  <testsuite name=\"x/cpu/a\" tests=\"3\" failures=\"2\" errors=\"0\" skipped=\"0\" time=\"1.250\">\n",
-                           "  <testsuite name=\"x/cpu/b\" tests=\"5\" failures=\"1\" errors=\"0\" skipped=\"3\" time=\"1.250\">\n",
-                           "    <testcase classname=\"x/cpu/a\" name=\"X-001: claimed\" time=\"0.250\"></testcase>\n",
-                           "<failure type=\"mistrusted\" message=\"why\">suspect: suspected\n</failure>", "<skipped>refused: why</skipped>",
-                           "<skipped>not applicable: why</skipped>", "<skipped>unavailable: why</skipped>"})
+  const std::string xml = junit_xml(make_report(
+      {of_kernel("x/cpu/a", "falsified",
+                 {obligation("falsified", 1, 0), obligation("mistrusted", 1, 0), obligation("passed", 1, 0)}),
+       of_kernel("x/cpu/b", "mistrusted",
+                 {obligation("mistrusted", 1, 0), obligation("refused", 1, 1), obligation("not applicable", 0, 0),
+                  obligation("unavailable", 0, 0), obligation("passed", 1, 0)})},
+      json::object(), 2.5));
+  for (const char* line :
+       {"<testsuites name=\"assay\" tests=\"8\" failures=\"3\" errors=\"0\" time=\"2.500\">\n",
+        "  <testsuite name=\"x/cpu/a\" tests=\"3\" failures=\"2\" errors=\"0\" skipped=\"0\" time=\"1.250\">\n",
+        "  <testsuite name=\"x/cpu/b\" tests=\"5\" failures=\"1\" errors=\"0\" skipped=\"3\" time=\"1.250\">\n",
+        "    <testcase classname=\"x/cpu/a\" name=\"X-001: claimed\" time=\"0.250\"></testcase>\n",
+        "<failure type=\"mistrusted\" message=\"why\">suspect: suspected\n</failure>",
+        "<skipped>refused: why</skipped>", "<skipped>not applicable: why</skipped>",
+        "<skipped>unavailable: why</skipped>"})
     EXPECT_NE(xml.find(line), std::string::npos) << line << " is not in\n" << xml;
 }
 
 TEST(Sarif, ErrorsComeFirstAndNameTheirRules) {
   json other = obligation("mistrusted", 1, 0);
   other["id"] = "X-000";
-  const json log = json::parse(sarif(make_report({of_kernel("x/cpu/a", "falsified", {obligation("falsified", 1, 0), other}), of_kernel("x/cpu/b", "refused", {obligation("refused", 1, 1)})},
-                                                 json::object(), 1)));
+  const json log =
+      json::parse(sarif(make_report({of_kernel("x/cpu/a", "falsified", {obligation("falsified", 1, 0), other}),
+                                     of_kernel("x/cpu/b", "refused", {obligation("refused", 1, 1)})},
+                                    json::object(), 1)));
   const json& run = log["runs"][0];
   ASSERT_EQ(run["results"].size(), 2U);
   EXPECT_EQ(run["results"][0]["level"], "error");
   EXPECT_EQ(run["results"][1]["level"], "warning");
   ASSERT_EQ(run["tool"]["driver"]["rules"].size(), 2U);
-  for (const json& result : run["results"]) EXPECT_EQ(run["tool"]["driver"]["rules"][result["ruleIndex"].get<std::size_t>()]["id"], result["ruleId"]);
-  EXPECT_EQ(run["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"], (json{{"uri", "s.cpp"}, {"uriBaseId", "SRCROOT"}}));
+  for (const json& result : run["results"])
+    EXPECT_EQ(run["tool"]["driver"]["rules"][result["ruleIndex"].get<std::size_t>()]["id"], result["ruleId"]);
+  EXPECT_EQ(run["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"],
+            (json{{"uri", "s.cpp"}, {"uriBaseId", "SRCROOT"}}));
   EXPECT_EQ(run["invocations"][0]["exitCodeDescription"], "falsified");
-  EXPECT_EQ(run["invocations"][0]["toolExecutionNotifications"][0]["message"]["text"], "x/cpu/b was not tried (refused): why");
+  EXPECT_EQ(run["invocations"][0]["toolExecutionNotifications"][0]["message"]["text"],
+            "x/cpu/b was not tried (refused): why");
 }
 
 /// A falsified obligation with every field that the report shows.
 json told() {
   json o = obligation("falsified", 3, 0, "inf");
   o.erase("reason");
-  o["counterexample"] = {{"case", {{"values", {{"a", {"0x1p+1", "nan:0x7fc00001"}}, {"b", {"-0x1.8p+0"}}}}}}, {"says", "m=1, explicit values"},
+  o["counterexample"] = {{"case", {{"values", {{"a", {"0x1p+1", "nan:0x7fc00001"}}, {"b", {"-0x1.8p+0"}}}}}},
+                         {"says", "m=1, explicit values"},
                          {"finding", {{"kind", "value"}, {"message", "got 1"}, {"tensor", "c"}, {"index", {0, 2}}}},
-                         {"number", 7}, {"reproduction", "in a fresh process"}, {"shrink", {{"tried", 21}}}, {"file", "replay/x.json"}};
+                         {"number", 7},
+                         {"reproduction", "in a fresh process"},
+                         {"shrink", {{"tried", 21}}},
+                         {"file", "replay/x.json"}};
   return o;
 }
 
@@ -199,35 +269,48 @@ TEST(Table, AFindingIsToldLineByLine) {
   k["clauses"] = {{{"id", "REACHED"}, {"evaluated", 2}}, {{"id", "MISSED"}, {"evaluated", 0}}};
   const json report = make_report({k}, json::object(), 1);
   const std::string text = table(report);
-  EXPECT_NE(text.find(" falsified (1 of 2 obligations not applicable)\n\n"
-                      "FALSIFIED x/cpu/a  X-001  \"claimed\"\n"
-                      "  case     m=1, explicit values\n"
-                      "  element  c[0, 2]\n"
-                      "  value    got 1\n"
-                      "  inputs   a = [2, nan:0x7fc00001], b = [-1.5]\n"
-                      "  suspect  suspected\n"
-                      "  found    case 7 of the campaign, shrunk in 21 runs; fails in a fresh process\n"
-                      "  replay   assay replay replay/x.json\n\n"
-                      "NEVER EVALUATED MISSED: a clause that no run reaches proves nothing\n\n1 kernels: 0 passed, 1 falsified,"),
-            std::string::npos) << text;
+  EXPECT_NE(
+      text.find(
+          " falsified (1 of 2 obligations not applicable)\n\n"
+          "FALSIFIED x/cpu/a  X-001  \"claimed\"\n"
+          "  case     m=1, explicit values\n"
+          "  element  c[0, 2]\n"
+          "  value    got 1\n"
+          "  inputs   a = [2, nan:0x7fc00001], b = [-1.5]\n"
+          "  suspect  suspected\n"
+          "  found    case 7 of the campaign, shrunk in 21 runs; fails in a fresh process\n"
+          "  replay   assay replay replay/x.json\n\n"
+          "NEVER EVALUATED MISSED: a clause that no run reaches proves nothing\n\n1 kernels: 0 passed, 1 falsified,"),
+      std::string::npos)
+      << text;
   json bare = told();
   bare["counterexample"].erase("file");
   bare["counterexample"]["case"] = json::object();
   bare["counterexample"]["finding"] = {{"kind", "crash"}, {"message", "gone"}};
   const std::string less = table(make_report({of_kernel("x/cpu/a", "falsified", {bare})}, json::object(), 1));
-  for (const char* part : {"\n  element", "\n  inputs", "\n  replay", "NEVER"}) EXPECT_EQ(less.find(part), std::string::npos) << less;
-  EXPECT_NE(less.find("  crash    gone\n  suspect  an index, a stride or a size that leads outside the tensors"), std::string::npos) << less;
+  for (const char* part : {"\n  element", "\n  inputs", "\n  replay", "NEVER"})
+    EXPECT_EQ(less.find(part), std::string::npos) << less;
+  EXPECT_NE(less.find("  crash    gone\n  suspect  an index, a stride or a size that leads outside the tensors"),
+            std::string::npos)
+      << less;
   EXPECT_TRUE(table(make_report({}, json::object(), 1)).starts_with("kernel   cases ")) << "as wide as its heading";
-  EXPECT_NE(table(make_report({of_kernel("x", "passed", {})}, json::object(), 1)).find("\nx            0 "), std::string::npos);
+  EXPECT_NE(table(make_report({of_kernel("x", "passed", {})}, json::object(), 1)).find("\nx            0 "),
+            std::string::npos);
 }
 
 TEST(Junit, EveryCharacterOfXmlIsEscapedAlone) {
-  const std::string xml = junit_xml(make_report({of_kernel("a&b<c>d\"e'f\tg\nh\x1fi\x01j k~", "falsified", {told()})}, json::object(), 1));
+  const std::string xml =
+      junit_xml(make_report({of_kernel("a&b<c>d\"e'f\tg\nh\x1fi\x01j k~", "falsified", {told()})}, json::object(), 1));
   EXPECT_NE(xml.find("<testsuite name=\"a&amp;b&lt;c&gt;d&quot;e'f\tg\nh?i?j k~\" tests"), std::string::npos) << xml;
-  EXPECT_NE(xml.find("message=\"got 1 (m=1, explicit values)\">suspect: suspected\nreplay: assay replay replay/x.json\n</failure>"), std::string::npos) << xml;
+  EXPECT_NE(
+      xml.find(
+          "message=\"got 1 (m=1, explicit values)\">suspect: suspected\nreplay: assay replay replay/x.json\n</failure>"),
+      std::string::npos)
+      << xml;
   json bare = told();
   bare["counterexample"].erase("file");
-  EXPECT_EQ(junit_xml(make_report({of_kernel("a", "falsified", {bare})}, json::object(), 1)).find("replay"), std::string::npos);
+  EXPECT_EQ(junit_xml(make_report({of_kernel("a", "falsified", {bare})}, json::object(), 1)).find("replay"),
+            std::string::npos);
 }
 
 TEST(Sarif, AResultIsToldWithItsInputsAndItsReplay) {
@@ -237,15 +320,20 @@ TEST(Sarif, AResultIsToldWithItsInputsAndItsReplay) {
   json report = make_report({k}, json::object(), 1);
   const auto run = [&] { return json::parse(sarif(report))["runs"][0]; };
   const json result = run()["results"][0];
-  EXPECT_EQ(result["message"]["text"], "x/cpu/a is falsified: got 1 (m=1, explicit values)\nInputs: a = [2, nan:0x7fc00001], b = [-1.5]\nReplay: assay replay replay/x.json");
+  EXPECT_EQ(
+      result["message"]["text"],
+      "x/cpu/a is falsified: got 1 (m=1, explicit values)\nInputs: a = [2, nan:0x7fc00001], b = [-1.5]\nReplay: assay replay replay/x.json");
   EXPECT_EQ(result["properties"]["case"], told()["counterexample"]["case"]);
   EXPECT_EQ(result["partialFingerprints"]["kernelObligation/v1"], "x/cpu/a X-001");
-  EXPECT_EQ(result["locations"][0]["physicalLocation"]["artifactLocation"], (json{{"uri", "file:///tmp/a%20b-c_d~e.f%25g%3Ah.so"}}));
+  EXPECT_EQ(result["locations"][0]["physicalLocation"]["artifactLocation"],
+            (json{{"uri", "file:///tmp/a%20b-c_d~e.f%25g%3Ah.so"}}));
   EXPECT_EQ(run()["tool"]["driver"]["rules"][0]["fullDescription"]["text"], "x: claimed");
   const json told_beside = run()["invocations"][0]["toolExecutionNotifications"];
   ASSERT_EQ(told_beside.size(), 1U);
-  EXPECT_EQ(told_beside[0]["message"]["text"], "MISSED was never evaluated: a clause that no run reaches proves nothing");
-  const std::pair<int, const char*> ends[] = {{0, "nothing falsified"}, {1, "falsified"}, {2, "something that was asked for is unavailable"}};
+  EXPECT_EQ(told_beside[0]["message"]["text"],
+            "MISSED was never evaluated: a clause that no run reaches proves nothing");
+  const std::pair<int, const char*> ends[] = {
+      {0, "nothing falsified"}, {1, "falsified"}, {2, "something that was asked for is unavailable"}};
   for (const auto& [code, words] : ends) {
     report["exit_code"] = code;
     EXPECT_EQ(run()["invocations"][0]["exitCodeDescription"], words);
@@ -261,7 +349,9 @@ TEST(Report, AForeignKernelIsNamedWhereverItIsFound) {
   const auto named = [](const plugin::Source& source) {
     json failed = obligation("falsified", 1, 0);
     failed["counterexample"] = {{"case", json::object()}};
-    json report = make_report({of_kernel("a", "falsified", {obligation("passed", 1, 0), failed}), of_kernel("b", "passed", {obligation("passed", 1, 0)})}, json::object(), 1);
+    json report = make_report({of_kernel("a", "falsified", {obligation("passed", 1, 0), failed}),
+                               of_kernel("b", "passed", {obligation("passed", 1, 0)})},
+                              json::object(), 1);
     name_foreign(report, source);
     const json foreign = report["kernels"][0]["foreign"];
     EXPECT_EQ(report["kernels"][1]["foreign"], foreign);
@@ -271,18 +361,27 @@ TEST(Report, AForeignKernelIsNamedWhereverItIsFound) {
   };
   // A replay file may be read from a folder other than the command's.
   const std::string library = (std::filesystem::current_path() / "lib.so").string();
-  EXPECT_EQ(named({"./lib.so", "f", "", "", "f32"}), (json{{"library", library}, {"symbol", "f"}, {"declared", "f32"}}));
-  EXPECT_EQ(named({library, "f", "shim.yaml", "text", "f32"}),
-            (json{{"library", library}, {"symbol", "f"}, {"declared", "f32"}, {"shim", "text"}, {"shim_file", "shim.yaml"}}));
-  EXPECT_EQ(named({"/a.spv", "main", "map.yaml", "text", "f32", true}),
-            (json{{"library", "/a.spv"}, {"symbol", "main"}, {"declared", "f32"}, {"shim", "text"}, {"shim_file", "map.yaml"}, {"shader", true}}));
+  EXPECT_EQ(named({"./lib.so", "f", "", "", "f32"}),
+            (json{{"library", library}, {"symbol", "f"}, {"declared", "f32"}}));
+  EXPECT_EQ(
+      named({library, "f", "shim.yaml", "text", "f32"}),
+      (json{{"library", library}, {"symbol", "f"}, {"declared", "f32"}, {"shim", "text"}, {"shim_file", "shim.yaml"}}));
+  EXPECT_EQ(named({"/a.spv", "main", "map.yaml", "text", "f32", true}), (json{{"library", "/a.spv"},
+                                                                              {"symbol", "main"},
+                                                                              {"declared", "f32"},
+                                                                              {"shim", "text"},
+                                                                              {"shim_file", "map.yaml"},
+                                                                              {"shader", true}}));
 }
 
 TEST(Report, AMalformedReplayFileIsToldWhatIsWrong) {
   const auto path = std::filesystem::temp_directory_path() / "assay-malformed-told.json";
   Case c;
   c.dims = {1, 1, 1};
-  const json good = {{"schema", "assay-replay/1"}, {"op", "matmul"}, {"kernel", "matmul/cpu/naive"}, {"obligation", "FALSIFY-MM-002"},
+  const json good = {{"schema", "assay-replay/1"},
+                     {"op", "matmul"},
+                     {"kernel", "matmul/cpu/naive"},
+                     {"obligation", "FALSIFY-MM-002"},
                      {"case", to_json(operation("matmul"), c)}};
   const auto told = [&](const json& document) -> std::string {
     std::ofstream(path) << document;
@@ -294,7 +393,11 @@ TEST(Report, AMalformedReplayFileIsToldWhatIsWrong) {
     }
     return "";
   };
-  const auto with = [&](const char* key, const char* value) { json j = good; j[key] = value; return told(j); };
+  const auto with = [&](const char* key, const char* value) {
+    json j = good;
+    j[key] = value;
+    return told(j);
+  };
   EXPECT_EQ(told(good), "");
   EXPECT_EQ(with("schema", "other/9"), "has the schema 'other/9'");
   EXPECT_EQ(with("kernel", "gemv/cpu/naive"), "names the kernel gemv/cpu/naive, which is not one of matmul");
@@ -308,14 +411,18 @@ std::filesystem::path replay_of(const json& foreign) {
   const auto path = std::filesystem::temp_directory_path() / "assay-replay-foreign.json";
   Case c;
   c.dims = {1, 1, 1};
-  std::ofstream(path) << json{{"schema", "assay-replay/1"}, {"op", "matmul"}, {"obligation", "FALSIFY-MM-002"}, {"foreign", foreign},
+  std::ofstream(path) << json{{"schema", "assay-replay/1"},
+                              {"op", "matmul"},
+                              {"obligation", "FALSIFY-MM-002"},
+                              {"foreign", foreign},
                               {"case", to_json(operation("matmul"), c)}};
   return path;
 }
 
 TEST(Report, AReplayTakesTheShimThatItsFileHolds) {
   const std::string shim = "symbol: multiply\nargs: [a, b, c, m, k, n]\n";
-  const Replay replay = read_replay(replay_of({{"library", "lib.so"}, {"symbol", ""}, {"declared", ""}, {"shim", shim}, {"shim_file", "shim.yaml"}}));
+  const Replay replay = read_replay(
+      replay_of({{"library", "lib.so"}, {"symbol", ""}, {"declared", ""}, {"shim", shim}, {"shim_file", "shim.yaml"}}));
   EXPECT_EQ(replay.foreign->source().shim, shim);
   EXPECT_EQ(replay.foreign->source().shim_name, "shim.yaml");
   EXPECT_EQ(replay.foreign->source().symbol, "multiply") << "as the shim names it";
@@ -346,21 +453,46 @@ TEST(Report, AFindingIsWrittenWithItsPlaceAndItsPicture) {
   const OpDescriptor& op = operation("matmul");
   Counterexample x;
   x.first.dims = {5, 6, 7}, x.smallest.dims = {2, 3, 4};
-  x.finding = {"value", "differs", "c", {2, 1}, 1.5, -INFINITY, 0.25, ErrorMap{"c", 3, 5, 1, 2, true, {0, 0.5, 1, 1.0000001, 1234567, INFINITY, 2, 3, 4}}};
+  x.finding = {
+      "value", "differs", "c",  {2, 1},
+      1.5,     -INFINITY, 0.25, ErrorMap{"c", 3, 5, 1, 2, true, {0, 0.5, 1, 1.0000001, 1234567, INFINITY, 2, 3, 4}}};
   x.first_errors = ErrorMap{"c", 1, 1, 1, 1, false, {7}};
   x.reproduction = "always", x.number = 12, x.shrink_tried = 34, x.shrink_seconds = 0.5, x.shrink_complete = false;
   KernelResult result;
   result.kernel = &kernel("matmul/cpu/naive");
-  result.obligations.push_back({.info = &op.obligations[0], .verdict = Verdict::falsified, .reason = "", .cases = 3, .refused = 1, .elements = 5, .nonzero = 4,
-                                .evidence = 1, .compared = 2, .worst = INFINITY, .typical = 0.5, .seconds = 0.25, .counterexample = x});
+  result.obligations.push_back({.info = &op.obligations[0],
+                                .verdict = Verdict::falsified,
+                                .reason = "",
+                                .cases = 3,
+                                .refused = 1,
+                                .elements = 5,
+                                .nonzero = 4,
+                                .evidence = 1,
+                                .compared = 2,
+                                .worst = INFINITY,
+                                .typical = 0.5,
+                                .seconds = 0.25,
+                                .counterexample = x});
   const auto written = [&] { return to_json(op, result)["obligations"][0]; };
   const json o = written(), found = o["counterexample"];
   EXPECT_EQ(o["worst"], "inf");
   EXPECT_EQ((std::vector<int>{o["cases"], o["refused"], o["elements"], o["nonzero"]}), (std::vector<int>{3, 1, 5, 4}));
   EXPECT_FALSE(o.contains("reason"));
-  EXPECT_EQ(found["finding"], (json{{"kind", "value"}, {"message", "differs"}, {"tensor", "c"}, {"index", {2, 1}}, {"got", 1.5}, {"want", "-inf"}, {"bound", 0.25},
-                                    {"errors", {{"tensor", "c"}, {"rows", 3}, {"columns", 5}, {"row_step", 1}, {"column_step", 2}, {"relative", true},
-                                                {"cells", {"0 0.5 1", "1.001 1.23e+06 inf", "2 3 4"}}}}}));
+  EXPECT_EQ(found["finding"], (json{{"kind", "value"},
+                                    {"message", "differs"},
+                                    {"tensor", "c"},
+                                    {"index", {2, 1}},
+                                    {"got", 1.5},
+                                    {"want", "-inf"},
+                                    {"bound", 0.25},
+                                    {"errors",
+                                     {{"tensor", "c"},
+                                      {"rows", 3},
+                                      {"columns", 5},
+                                      {"row_step", 1},
+                                      {"column_step", 2},
+                                      {"relative", true},
+                                      {"cells", {"0 0.5 1", "1.001 1.23e+06 inf", "2 3 4"}}}}}));
   EXPECT_EQ(found["drawn_errors"]["cells"], json{"7"});
   EXPECT_EQ(found["case"], to_json(op, x.smallest));
   EXPECT_EQ(found["drawn"], to_json(op, x.first));
@@ -394,9 +526,11 @@ TEST(Percentile, IsTheValueOfTheNearestRank) {
 
 TEST(ErrorMap, CellsAreTheLargestOfTheirElements) {
   const auto at = [](std::size_t i) { return static_cast<double>(i * 7919 % 1009); };
-  for (const Shape& shape : {Shape{}, Shape{1}, Shape{5}, Shape{300}, Shape{64, 64}, Shape{65, 128}, Shape{129, 3}, Shape{3, 5, 70}, Shape{2, 3, 4, 5}, Shape{0, 5}, Shape{5, 0}}) {
+  for (const Shape& shape : {Shape{}, Shape{1}, Shape{5}, Shape{300}, Shape{64, 64}, Shape{65, 128}, Shape{129, 3},
+                             Shape{3, 5, 70}, Shape{2, 3, 4, 5}, Shape{0, 5}, Shape{5, 0}}) {
     const ErrorMap map = error_map("t", shape, true, at);
-    const Index columns = shape.rank() == 0 ? 1 : shape[shape.rank() - 1], rows = columns == 0 ? 0 : shape.size() / columns;
+    const Index columns = shape.rank() == 0 ? 1 : shape[shape.rank() - 1],
+                rows = columns == 0 ? 0 : shape.size() / columns;
     EXPECT_EQ(map.tensor, "t");
     EXPECT_TRUE(map.relative);
     EXPECT_EQ(map.rows, rows);

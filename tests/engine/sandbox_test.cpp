@@ -81,7 +81,8 @@ std::string reaches_judge() {
   denied("kill", kill(getppid(), 0));
   rlimit limit{};
   denied("prlimit", prlimit(getppid(), RLIMIT_CORE, nullptr, &limit));
-  if (prlimit(0, RLIMIT_CORE, nullptr, &limit) != 0 || prlimit(getpid(), RLIMIT_CORE, nullptr, &limit) != 0) return "its own limits are denied";
+  if (prlimit(0, RLIMIT_CORE, nullptr, &limit) != 0 || prlimit(getpid(), RLIMIT_CORE, nullptr, &limit) != 0)
+    return "its own limits are denied";
   return denied.allowed();
 }
 
@@ -152,11 +153,13 @@ TEST(Sandbox, AKernelOnTheHostReadsComputesAndStartsThreads) {
     pthread_t thread;
     void* (*nothing)(void*) = [](void* x) { return x; };
     must("a thread", pthread_create(&thread, nullptr, nothing, nullptr) == 0 && pthread_join(thread, nullptr) == 0);
-    must("an executable page", mmap(nullptr, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) != MAP_FAILED);
+    must("an executable page",
+         mmap(nullptr, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) != MAP_FAILED);
     must("reading a file", open("/proc/self/maps", O_RDONLY) >= 0 && open("/", O_RDONLY | O_DIRECTORY) >= 0);
     must("the null device", open("/dev/null", O_RDWR) >= 0);
     cpu_set_t processors;
-    must("its own processors", sched_getaffinity(0, sizeof processors, &processors) == 0 && sched_setaffinity(0, sizeof processors, &processors) == 0);
+    must("its own processors", sched_getaffinity(0, sizeof processors, &processors) == 0 &&
+                                   sched_setaffinity(0, sizeof processors, &processors) == 0);
     must("a signal to itself", raise(SIGCONT) == 0);
     int ends[2];
     must("a pipe", pipe(ends) == 0 && fcntl(ends[0], F_SETFL, O_NONBLOCK) == 0);
@@ -188,7 +191,9 @@ TEST(Sandbox, AKernelOnTheHostGetsNothingThatOutlivesOrOutgrowsIt) {
     denied("PR_SET_PDEATHSIG", prctl(PR_SET_PDEATHSIG, 0));
     denied("memfd_create", memfd_create("x", 0));
     denied("shmget", shmget(IPC_PRIVATE, 4096, IPC_CREAT | 0600));
-    const auto map = [](int flags) { return mmap(nullptr, 4096, PROT_READ, MAP_ANONYMOUS | flags, -1, 0) == MAP_FAILED ? -1 : 0; };
+    const auto map = [](int flags) {
+      return mmap(nullptr, 4096, PROT_READ, MAP_ANONYMOUS | flags, -1, 0) == MAP_FAILED ? -1 : 0;
+    };
     denied("shared memory", map(MAP_SHARED));
     denied("a stack that grows", map(MAP_PRIVATE | MAP_GROWSDOWN));
     char parameters[256] = {};
@@ -219,7 +224,8 @@ TEST(Sandbox, AKernelOnTheHostWritesNoFile) {
   if (!locks_here().files) GTEST_SKIP() << "without Landlock";
   const auto look = []() -> std::string {
     Denied denied;
-    const std::string name = (std::filesystem::temp_directory_path() / fmt::format("assay-sandbox-{}", getpid())).string();
+    const std::string name =
+        (std::filesystem::temp_directory_path() / fmt::format("assay-sandbox-{}", getpid())).string();
     denied("a file", open(name.c_str(), O_WRONLY | O_CREAT, 0600));
     denied("a folder", mkdir(name.c_str(), 0700));
     denied("a pipe", mkfifo(name.c_str(), 0600));

@@ -39,7 +39,8 @@ TEST(Shrink, DescendsToTheSmallestDims) {
 
 TEST(Shrink, FindsSmallCasesThatGreedyStepsJumpOver) {
   // Odd products: halving or decrementing one dim at a time makes the product even.
-  const Shrunk s = shrunk([](const Case& c) { return c.dims[0] * c.dims[1] % 2 == 1 && c.dims[0] != 1 && c.dims[1] != 1; });
+  const Shrunk s =
+      shrunk([](const Case& c) { return c.dims[0] * c.dims[1] % 2 == 1 && c.dims[0] != 1 && c.dims[1] != 1; });
   EXPECT_EQ(s.smallest.dims[0], 3);
   EXPECT_EQ(s.smallest.dims[1], 3);
   EXPECT_EQ(s.smallest.dims[2], 0);
@@ -77,14 +78,17 @@ TEST(Shrink, ValuesGoTowardZeroAndOne) {
 TEST(Shrink, SaysWhereTimeRanOut) {
   const OpDescriptor& op = operation("matmul");
   const auto drawn = draw(op, differential(), 3, 1);
-  const Shrunk s = shrink(op, differential(), drawn, Kernel{}, [](const Case&) { return true; }, std::chrono::milliseconds(0));
+  const Shrunk s = shrink(
+      op, differential(), drawn, Kernel{}, [](const Case&) { return true; }, std::chrono::milliseconds(0));
   EXPECT_FALSE(s.complete);
 }
 
 /// The search of small dims tries every strategy, layout and placement, and a second seed.
 TEST(Shrink, SmallCasesAreTriedInEveryWay) {
   const std::vector<Index> threes{3, 3, 3};
-  const auto found = [&](auto needs) { return shrunk([&](const Case& c) { return all_from_four(c) || (c.dims == threes && needs(c)); }).smallest; };
+  const auto found = [&](auto needs) {
+    return shrunk([&](const Case& c) { return all_from_four(c) || (c.dims == threes && needs(c)); }).smallest;
+  };
   for (const Strategy strategy : draw_spec("differential").strategies) {
     const Case c = found([&](const Case& x) { return x.strategy == strategy; });
     EXPECT_EQ(c.dims, threes) << name(strategy);
@@ -121,7 +125,9 @@ TEST(Shrink, SmallCasesAreTriedWithTheSeedThatFailed) {
 
 TEST(Shrink, TheSearchGoesUpToFourTheSmallestSumFirst) {
   const auto found = [](const std::vector<std::vector<Index>>& failing) {
-    return shrunk([&](const Case& c) { return all_from_four(c) || std::ranges::find(failing, c.dims) != failing.end(); }).smallest.dims;
+    return shrunk(
+               [&](const Case& c) { return all_from_four(c) || std::ranges::find(failing, c.dims) != failing.end(); })
+        .smallest.dims;
   };
   EXPECT_EQ(found({{4, 0, 4}}), (std::vector<Index>{4, 0, 4}));
   EXPECT_EQ(found({{0, 0, 0}}), (std::vector<Index>{0, 0, 0}));
@@ -178,10 +184,11 @@ TEST(Shrink, TheSearchTriesOnlySmallerDims) {
 TEST(Shrink, FewValuesAreMadeExplicit) {
   const auto smallest = [](const std::vector<Index>& least) {
     return shrunk([&](const Case& c) {
-      for (std::size_t d = 0; d < 3; ++d)
-        if (c.dims[d] < least[d]) return false;
-      return true;
-    }).smallest;
+             for (std::size_t d = 0; d < 3; ++d)
+               if (c.dims[d] < least[d]) return false;
+             return true;
+           })
+        .smallest;
   };
   const Case sixty_four = smallest({1, 16, 3}), more = smallest({1, 13, 4}), none = smallest({3, 0, 2});
   EXPECT_EQ(sixty_four.dims, (std::vector<Index>{1, 16, 3}));
@@ -207,10 +214,12 @@ TEST(Shrink, DimsThatAreGivenStay) {
     Case first;
     first.dims = {7, 9, n};
     DrawSpec spec = draw_spec("differential");
-    const auto failing = rc::shrinkable::shrinkRecur(first, [&](const Case& x) { return rc::seq::fromContainer(simpler(op, spec, x)); });
+    const auto failing =
+        rc::shrinkable::shrinkRecur(first, [&](const Case& x) { return rc::seq::fromContainer(simpler(op, spec, x)); });
     const std::vector<Index> given{kDrawnSmall, kDrawnSmall, n};
-    const Shrunk s = shrink(op, differential(), failing, Kernel{}, [](const Case& c) { return c.dims[0] > 0 && c.dims[1] > 0; },
-                            std::chrono::seconds(20), given);
+    const Shrunk s = shrink(
+        op, differential(), failing, Kernel{}, [](const Case& c) { return c.dims[0] > 0 && c.dims[1] > 0; },
+        std::chrono::seconds(20), given);
     EXPECT_EQ(s.smallest.dims, (std::vector<Index>{1, 1, n}));
     EXPECT_TRUE(s.complete);
   }

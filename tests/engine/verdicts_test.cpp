@@ -54,7 +54,8 @@ const Obligation& obligation_of(std::string_view op, std::string_view by) {
 
 /// Returns matmul with these limits of extents. The descriptor is kept: workers count clauses by operation.
 const OpDescriptor& matmul_within(const std::vector<Index>& least, const std::vector<Index>& most) {
-  static std::map<std::pair<std::vector<Index>, std::vector<Index>>, std::pair<std::vector<DimInfo>, OpDescriptor>> made;
+  static std::map<std::pair<std::vector<Index>, std::vector<Index>>, std::pair<std::vector<DimInfo>, OpDescriptor>>
+      made;
   auto& [dims, op] = made[{least, most}];
   if (dims.empty()) {
     op = operation("matmul");
@@ -79,9 +80,13 @@ Kernel slow_matmul() {
 TEST(Verdicts, WhatACallMayNotDoIsNamed) {
   const std::pair<const char*, Body> faults[] = {
       {"crash", [](const Call&, Device&) { std::abort(); }},
-      {"hang", [](const Call&, Device&) { for (;;) std::this_thread::sleep_for(std::chrono::seconds(1)); }},
+      {"hang",
+       [](const Call&, Device&) {
+         for (;;) std::this_thread::sleep_for(std::chrono::seconds(1));
+       }},
       {"error", [](const Call&, Device&) { throw std::runtime_error("no"); }},
-      {"out of bounds", [](const Call& call, Device& device) {
+      {"out of bounds",
+       [](const Call& call, Device& device) {
          right(call, device);
          if (const View<float> c = product_of(call); c.size() > 0) c.data()[c.extent() + 3] = 1;
        }},
@@ -90,7 +95,8 @@ TEST(Verdicts, WhatACallMayNotDoIsNamed) {
     Kernel k = with("matmul/cpu/naive", run);
     // A guard page may turn the stray write into a crash.
     const std::string_view kinds = found(k, "differential", std::string_view(kind) == "hang" ? 1 : 40);
-    EXPECT_TRUE(kinds == kind || (kind == std::string_view("out of bounds") && kinds == "crash")) << kind << ": '" << kinds << "'";
+    EXPECT_TRUE(kinds == kind || (kind == std::string_view("out of bounds") && kinds == "crash"))
+        << kind << ": '" << kinds << "'";
   }
 }
 
@@ -154,7 +160,8 @@ TEST(Verdicts, DeterminismSeesWhatSeldomChanges) {
   });
   Case c;
   c.dims = {2, 3, 4};
-  const Outcome outcome = run_case(operation("matmul"), obligation_of("matmul", "determinism"), k, c, std::chrono::seconds(5));
+  const Outcome outcome =
+      run_case(operation("matmul"), obligation_of("matmul", "determinism"), k, c, std::chrono::seconds(5));
   ASSERT_TRUE(outcome.finding.has_value());
   EXPECT_EQ(name(outcome.finding->kind), "bits");
 }
@@ -164,7 +171,8 @@ TEST(Verdicts, DeterminismChangesEveryDimThatHasRoom) {
   const OpDescriptor& op = matmul_within({1, 1, 1}, {8, 8, 8});
   const Kernel k = with("matmul/cpu/naive", [](const Call& call, Device& device) {
     static int calls = 0;
-    if (++calls == 2 && std::ranges::find(call.dims, 1) != call.dims.end()) throw std::runtime_error("the same extent twice");
+    if (++calls == 2 && std::ranges::find(call.dims, 1) != call.dims.end())
+      throw std::runtime_error("the same extent twice");
     right(call, device);
   });
   const Obligation& determinism = obligation_of("matmul", "determinism");
@@ -172,7 +180,8 @@ TEST(Verdicts, DeterminismChangesEveryDimThatHasRoom) {
   c.dims = {1, 1, 1};
   for (c.seed = 1; c.seed <= 20; ++c.seed) {
     const Outcome outcome = run_case(op, determinism, k, c, std::chrono::seconds(5));
-    EXPECT_EQ(outcome.kind, Outcome::Kind::passed) << (outcome.finding ? outcome.finding->message : "") << ", seed " << c.seed;
+    EXPECT_EQ(outcome.kind, Outcome::Kind::passed)
+        << (outcome.finding ? outcome.finding->message : "") << ", seed " << c.seed;
   }
 }
 
@@ -262,10 +271,13 @@ TEST(Verdicts, CopiesKeepNaNsBitForBit) {
     };
     return found(k, "nonfinite", 40);
   };
-  for (const auto& [id, output] : {std::pair("transpose/cpu/naive", 1), {"tensor_layout/cpu/naive", 1}, {"embedding/cpu/naive", 2}}) {
-    EXPECT_EQ(losing(id, static_cast<std::size_t>(output), [](std::uint32_t x) { return x | 0x400000U; }), "bits") << id;
+  for (const auto& [id, output] :
+       {std::pair("transpose/cpu/naive", 1), {"tensor_layout/cpu/naive", 1}, {"embedding/cpu/naive", 2}}) {
+    EXPECT_EQ(losing(id, static_cast<std::size_t>(output), [](std::uint32_t x) { return x | 0x400000U; }), "bits")
+        << id;
     EXPECT_EQ(losing(id, static_cast<std::size_t>(output), [](std::uint32_t x) { return x & ~1U; }), "bits") << id;
-    EXPECT_EQ(losing(id, static_cast<std::size_t>(output), [](std::uint32_t x) { return x & 0x7fffffffU; }), "bits") << id;
+    EXPECT_EQ(losing(id, static_cast<std::size_t>(output), [](std::uint32_t x) { return x & 0x7fffffffU; }), "bits")
+        << id;
     EXPECT_EQ(losing(id, static_cast<std::size_t>(output), [](std::uint32_t x) { return x; }), "") << id;
   }
 }
@@ -319,7 +331,9 @@ TEST(Verdicts, PostconditionsAreEvaluated) {
 TEST(Verdicts, TheStatisticalTierSeesInputsOfFewerBits) {
   Kernel k = with("matmul/cpu/naive", [](const Call& call, Device&) {
     const View<float> a = call.tensors[0].as<float>(), b = call.tensors[1].as<float>(), c = product_of(call);
-    const auto tf32 = [](float x) { return std::ldexp(std::nearbyint(std::ldexp(x, 10 - std::ilogb(x))), std::ilogb(x) - 10); };
+    const auto tf32 = [](float x) {
+      return std::ldexp(std::nearbyint(std::ldexp(x, 10 - std::ilogb(x))), std::ilogb(x) - 10);
+    };
     for (Index i = 0; i < c.dim(0); ++i)
       for (Index j = 0; j < c.dim(1); ++j) {
         float sum = 0;
@@ -352,7 +366,8 @@ TEST(Verdicts, SumsThatDoNotRoundToNearestAreFoundWithoutAnElement) {
   EXPECT_EQ(name(outcome.finding->kind), "rounding");
   EXPECT_NE(outcome.finding->message, "");
   EXPECT_EQ(outcome.finding->tensor, "");
-  for (const double number : {outcome.finding->got, outcome.finding->want, outcome.finding->bound}) EXPECT_EQ(number, 0);
+  for (const double number : {outcome.finding->got, outcome.finding->want, outcome.finding->bound})
+    EXPECT_EQ(number, 0);
 }
 
 TEST(Verdicts, EveryOutputIsCompared) {
@@ -364,7 +379,9 @@ TEST(Verdicts, EveryOutputIsCompared) {
 }
 
 TEST(Verdicts, AKernelThatHangsIsNotTriedOn) {
-  Kernel k = with("matmul/cpu/naive", [](const Call&, Device&) { for (;;) std::this_thread::sleep_for(std::chrono::seconds(1)); });
+  Kernel k = with("matmul/cpu/naive", [](const Call&, Device&) {
+    for (;;) std::this_thread::sleep_for(std::chrono::seconds(1));
+  });
   CampaignOptions options;
   options.cases = 1;
   options.shrink = false;
@@ -374,7 +391,8 @@ TEST(Verdicts, AKernelThatHangsIsNotTriedOn) {
 }
 
 TEST(Verdicts, RightKernelsPassWhateverTheyStore) {
-  for (const char* id : {"matmul/cpu/naive", "rmsnorm/cpu/naive", "rmsnorm/cpu/naive_f16", "softmax/cpu/naive", "transpose/cpu/naive", "embedding/cpu/naive"}) {
+  for (const char* id : {"matmul/cpu/naive", "rmsnorm/cpu/naive", "rmsnorm/cpu/naive_f16", "softmax/cpu/naive",
+                         "transpose/cpu/naive", "embedding/cpu/naive"}) {
     CampaignOptions options;
     options.cases = 6;
     const OpDescriptor& op = operation(kernel(id).op);
@@ -382,10 +400,12 @@ TEST(Verdicts, RightKernelsPassWhateverTheyStore) {
     EXPECT_FALSE(result.falsified()) << id;
     for (const ObligationResult& o : result.obligations) {
       EXPECT_TRUE(o.cases > 0 || !o.reason.empty()) << o.info->id;
-      EXPECT_FALSE(o.counterexample.has_value()) << id << " " << o.info->id << ": " << o.counterexample->finding.message;
+      EXPECT_FALSE(o.counterexample.has_value())
+          << id << " " << o.info->id << ": " << o.counterexample->finding.message;
     }
     EXPECT_EQ(result.clause_counts.size(), op.clauses.size());
-    for (std::size_t i = 0; i < result.clause_counts.size(); ++i) EXPECT_GT(result.clause_counts[i], 0U) << op.clauses[i].id;
+    for (std::size_t i = 0; i < result.clause_counts.size(); ++i)
+      EXPECT_GT(result.clause_counts[i], 0U) << op.clauses[i].id;
   }
 }
 
@@ -403,7 +423,8 @@ void expect_passed(std::string_view id, const Case& c, std::initializer_list<std
   for (const Obligation& o : obligations(right.op)) {
     if (std::ranges::find(ids, o.info->id) == ids.end()) continue;
     const Outcome outcome = try_obligation(o.check, operation(right.op), right, c, worker);
-    EXPECT_EQ(outcome.kind, Outcome::Kind::passed) << o.info->id << ": " << (outcome.finding ? outcome.finding->message : "");
+    EXPECT_EQ(outcome.kind, Outcome::Kind::passed)
+        << o.info->id << ": " << (outcome.finding ? outcome.finding->message : "");
     ++tried;
   }
   EXPECT_EQ(tried, ids.size());
@@ -441,7 +462,8 @@ class NaiveKernels : public testing::TestWithParam<std::string> {};
 
 TEST_P(NaiveKernels, AgreeWithTheirReference) {
   const ObligationResult result = judged(kernel(GetParam() + "/cpu/naive"), "differential", 16);
-  EXPECT_EQ(result.verdict, Verdict::passed) << (result.counterexample ? result.counterexample->finding.message : result.reason);
+  EXPECT_EQ(result.verdict, Verdict::passed)
+      << (result.counterexample ? result.counterexample->finding.message : result.reason);
 }
 
 std::vector<std::string> operations_with_naive_kernels() {
@@ -451,7 +473,8 @@ std::vector<std::string> operations_with_naive_kernels() {
       if (k->id == std::string(op->name) + "/cpu/naive") names.emplace_back(op->name);
   return names;
 }
-INSTANTIATE_TEST_SUITE_P(Operations, NaiveKernels, testing::ValuesIn(operations_with_naive_kernels()), [](const auto& i) { return i.param; });
+INSTANTIATE_TEST_SUITE_P(Operations, NaiveKernels, testing::ValuesIn(operations_with_naive_kernels()),
+                         [](const auto& i) { return i.param; });
 
 TEST(Verdicts, OtherSeedsAreOtherCases) {
   const auto elements = [](std::uint64_t seed) {
@@ -568,7 +591,8 @@ TEST(Verdicts, ACampaignThatComparedNothingIsMistrusted) {
   options.only = "FALSIFY-MM-005";  // other obligations may start with a joint shape
   bool met = false;
   for (options.seed = 1; options.seed < 300 && !met; ++options.seed) {
-    const ObligationResult o = run_campaign(operation("matmul"), kernel("matmul/cpu/naive"), options).obligations.front();
+    const ObligationResult o =
+        run_campaign(operation("matmul"), kernel("matmul/cpu/naive"), options).obligations.front();
     if (o.elements > 0) continue;
     met = true;
     EXPECT_EQ(o.verdict, Verdict::mistrusted);

@@ -52,7 +52,9 @@ Kernel with(void (*run)(const Call&, Device&)) {
 void right(const Call& call, Device& device) { kernel("matmul/cpu/naive").run(call, device); }
 void aborts(const Call&, Device&) { std::abort(); }
 void leaves(const Call&, Device&) { _exit(0); }
-void sleeps(const Call&, Device&) { for (;;) pause(); }
+void sleeps(const Call&, Device&) {
+  for (;;) pause();
+}
 void throws(const Call&, Device&) { throw std::runtime_error("kernel says no"); }
 void recurses(const Call& call, Device& device) {
   volatile char frame[1 << 16];
@@ -60,7 +62,9 @@ void recurses(const Call& call, Device& device) {
   if (frame[0] != 0) recurses(call, device);  // always true: a matmul has dims
   frame[1] = frame[0];
 }
-void closes_everything(const Call&, Device&) { for (int fd = 0; fd < 256; ++fd) close(fd); }
+void closes_everything(const Call&, Device&) {
+  for (int fd = 0; fd < 256; ++fd) close(fd);
+}
 
 /// Computes for 400 ms.
 void works(const Call& call, Device& device) {
@@ -77,8 +81,7 @@ class Busy {
     for (unsigned i = 0; i < 4 * std::thread::hardware_concurrency(); ++i) {
       const pid_t child = fork();
       if (child == 0)
-        for (;;) {
-        }
+        for (;;) {}
       children_.push_back(child);
     }
   }
@@ -109,7 +112,7 @@ class WorkerTest : public testing::Test {
 
 TEST_F(WorkerTest, EveryEndIsAnAnswerAndTheNextCallWorks) {
   const std::pair<Kernel, Status> ends[] = {
-      {with(aborts), Status::crashed}, {with(leaves), Status::crashed}, {with(sleeps), Status::hung},
+      {with(aborts), Status::crashed}, {with(leaves), Status::crashed},   {with(sleeps), Status::hung},
       {with(throws), Status::failed},  {with(recurses), Status::crashed}, {with(closes_everything), Status::crashed}};
   const Kernel good = with(right);
   for (const auto& [kernel, status] : ends) {
@@ -157,9 +160,8 @@ TEST_F(WorkerTest, AWriteOnePastTheEndMeetsTheFence) {
     const View<float> c = call.tensors[2].as<float>();
     const_cast<volatile float*>(c.data())[c.extent()] = 1;
   });
-  const Kernel underruns = with([](const Call& call, Device&) {
-    const_cast<volatile float*>(call.tensors[0].as<float>().data())[-1] = 1;
-  });
+  const Kernel underruns =
+      with([](const Call& call, Device&) { const_cast<volatile float*>(call.tensors[0].as<float>().data())[-1] = 1; });
   EXPECT_EQ(run(overruns, Placement::page_end).status, Status::crashed);
   EXPECT_EQ(run(underruns, Placement::page_start).status, Status::crashed);
   // Guard pages further away persist between calls of a worker.
@@ -368,15 +370,19 @@ TEST_F(WorkerTest, WhatTheContractDoesNotAdmitIsInvalid) {
 }
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-void* reserve(std::size_t bytes) { return mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0); }
+void* reserve(std::size_t bytes) {
+  return mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+}
 
 TEST_F(WorkerTest, AKernelHasSoMuchMemoryAndNoMore) {
   const Kernel asks = with([](const Call& call, Device& device) {
     rlimit data{}, core{};
     getrlimit(RLIMIT_DATA, &data);
     getrlimit(RLIMIT_CORE, &core);
-    if (data.rlim_cur != data.rlim_max || core.rlim_cur != 0 || core.rlim_max != 0) throw std::runtime_error("limits can be raised");
-    if (data.rlim_cur < kMemoryToAdd || data.rlim_cur > kMemoryToAdd + data_bytes()) throw std::runtime_error(fmt::format("{} bytes", data.rlim_cur));
+    if (data.rlim_cur != data.rlim_max || core.rlim_cur != 0 || core.rlim_max != 0)
+      throw std::runtime_error("limits can be raised");
+    if (data.rlim_cur < kMemoryToAdd || data.rlim_cur > kMemoryToAdd + data_bytes())
+      throw std::runtime_error(fmt::format("{} bytes", data.rlim_cur));
     if (reserve(kMemoryToAdd + data_bytes()) != MAP_FAILED) throw std::runtime_error("more than that");
     if (reserve(kMemoryToAdd / 2) == MAP_FAILED) throw std::runtime_error("not half of it");
     right(call, device);
@@ -411,14 +417,17 @@ TEST_F(WorkerTest, NoSystemCallReachesAnotherProcess) {
     const pid_t engine = getppid();
     const auto denied = [](long result) { return result == -1 && errno == EPERM; };
     if (!denied(syscall(SYS_ptrace, PTRACE_PEEKDATA, engine, 0, 0))) throw std::runtime_error("ptrace");
-    if (!denied(syscall(SYS_process_vm_writev, engine, nullptr, 0, nullptr, 0, 0))) throw std::runtime_error("process_vm_writev");
+    if (!denied(syscall(SYS_process_vm_writev, engine, nullptr, 0, nullptr, 0, 0)))
+      throw std::runtime_error("process_vm_writev");
     if (!denied(syscall(SYS_pidfd_send_signal, -1, 0, nullptr, 0))) throw std::runtime_error("pidfd_send_signal");
     if (!denied(syscall(SYS_rt_sigqueueinfo, engine, 0, nullptr))) throw std::runtime_error("rt_sigqueueinfo");
-    if (!denied(syscall(SYS_rt_tgsigqueueinfo, engine, engine, 0, nullptr))) throw std::runtime_error("rt_tgsigqueueinfo");
+    if (!denied(syscall(SYS_rt_tgsigqueueinfo, engine, engine, 0, nullptr)))
+      throw std::runtime_error("rt_tgsigqueueinfo");
     if (!denied(syscall(SYS_tkill, getpid(), 0))) throw std::runtime_error("tkill");
     if (!denied(syscall(SYS_tgkill, engine, engine, 0))) throw std::runtime_error("tgkill");
     if (!denied(kill(engine, 0)) || !denied(kill(0, 0)) || !denied(kill(-1, 0))) throw std::runtime_error("kill");
-    if (syscall(SYS_tgkill, getpid(), getpid(), 0) != 0 || kill(getpid(), 0) != 0) throw std::runtime_error("its own process is out of its reach");
+    if (syscall(SYS_tgkill, getpid(), getpid(), 0) != 0 || kill(getpid(), 0) != 0)
+      throw std::runtime_error("its own process is out of its reach");
 #if defined(__x86_64__)
     if (!denied(syscall(0x40000000 + SYS_getpid))) throw std::runtime_error("x32");
 #endif
@@ -443,7 +452,8 @@ TEST_F(WorkerTest, SystemCallsOf32BitsAreDenied) {
   waitpid(child, &status, 0);
   if (status != 0) GTEST_SKIP() << "this system has none";
   const Kernel asks = with([](const Call& call, Device& device) {
-    if (const long result = getpid_by_32_bits(); result != -EPERM) throw std::runtime_error(fmt::format("result {}", result));
+    if (const long result = getpid_by_32_bits(); result != -EPERM)
+      throw std::runtime_error(fmt::format("result {}", result));
     right(call, device);
   });
   const Reply reply = run(asks);
@@ -478,8 +488,12 @@ class Distant final : public Device {
     return std::calloc(bytes, 1);
   }
   void release_bytes(void* address, std::size_t) noexcept override { std::free(address); }
-  void upload_bytes(void* destination, const void* source, std::size_t bytes) override { std::memcpy(destination, source, bytes); }
-  void download_bytes(void* destination, const void* source, std::size_t bytes) override { std::memcpy(destination, source, bytes); }
+  void upload_bytes(void* destination, const void* source, std::size_t bytes) override {
+    std::memcpy(destination, source, bytes);
+  }
+  void download_bytes(void* destination, const void* source, std::size_t bytes) override {
+    std::memcpy(destination, source, bytes);
+  }
 };
 
 class DistantTest : public WorkerTest {
@@ -496,9 +510,7 @@ class DistantTest : public WorkerTest {
 
 TEST_F(DistantTest, ResultsAreWaitedForAndBroughtBackWithAllAroundThem) {
   const Kernel good = distant([](const Call& call, Device& device) {
-    static_cast<Distant&>(device).submitted.push_back([call] {
-      right(call, assay::device(Backend::cpu));
-    });
+    static_cast<Distant&>(device).submitted.push_back([call] { right(call, assay::device(Backend::cpu)); });
   });
   const Kernel overruns = distant([](const Call& call, Device& device) {
     static_cast<Distant&>(device).submitted.push_back([call] {
@@ -539,7 +551,8 @@ TEST_F(DistantTest, AChangeOfAnyInputIsBroughtBackToo) {
     c.dims = {2, 3, 4};
     const Problem problem = make_problem(op_, c, {});
     const Stage stage(worker_.arena(), problem, c, Poison::finite);
-    ASSERT_EQ(worker_.run(op_, changes[t], problem.dims, problem.params, stage.tensors(), contract::Level::pre).status, Status::done);
+    ASSERT_EQ(worker_.run(op_, changes[t], problem.dims, problem.params, stage.tensors(), contract::Level::pre).status,
+              Status::done);
     EXPECT_TRUE(stage.damage()) << op_.tensors[t].name;
   }
 }
@@ -562,7 +575,8 @@ TEST_F(DistantTest, AProcessThatReturnsFromTheKernelEndsThere) {
     const pid_t child = fork();
     if (child == 0) return;
     int status = -1;
-    if (waitpid(child, &status, 0) != child || status != 0) throw std::runtime_error(fmt::format("wait status {}", status));
+    if (waitpid(child, &status, 0) != child || status != 0)
+      throw std::runtime_error(fmt::format("wait status {}", status));
   });
   for (int call = 0; call < 2; ++call) {
     const Reply reply = run(forks);
@@ -571,7 +585,8 @@ TEST_F(DistantTest, AProcessThatReturnsFromTheKernelEndsThere) {
 }
 
 TEST_F(DistantTest, ItsMemoryHasTheFencesOfTheCase) {
-  const Kernel tells = distant([](const Call&, Device& device) { throw std::runtime_error(static_cast<Distant&>(device).guard_pages); });
+  const Kernel tells =
+      distant([](const Call&, Device& device) { throw std::runtime_error(static_cast<Distant&>(device).guard_pages); });
   EXPECT_EQ(run(tells, Placement::sentinels).detail, "nnn");
   EXPECT_EQ(run(tells, Placement::page_start).detail, "bbb");
   EXPECT_EQ(run(tells, Placement::page_end).detail, "aaa");
@@ -584,7 +599,8 @@ TEST_F(DistantTest, MessagesOfItsLayersFailTheCall) {
   });
   const Reply reply = run(complains);
   EXPECT_EQ(reply.status, Status::failed);
-  for (const char* part : {"validation", "2 messages", "first"}) EXPECT_NE(reply.detail.find(part), std::string::npos) << reply.detail;
+  for (const char* part : {"validation", "2 messages", "first"})
+    EXPECT_NE(reply.detail.find(part), std::string::npos) << reply.detail;
 }
 
 TEST_F(WorkerTest, AMissingDeviceIsUnavailableNotAPass) {
@@ -595,7 +611,8 @@ TEST_F(WorkerTest, AMissingDeviceIsUnavailableNotAPass) {
   options.cases = 1;
   const KernelResult result = run_campaign(op_, k, options);
   EXPECT_TRUE(result.unavailable());
-  for (const ObligationResult& o : result.obligations) EXPECT_EQ(o.reason, "backend cuda is unavailable: the test took it away") << o.info->id;
+  for (const ObligationResult& o : result.obligations)
+    EXPECT_EQ(o.reason, "backend cuda is unavailable: the test took it away") << o.info->id;
 }
 
 }  // namespace

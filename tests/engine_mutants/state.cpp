@@ -38,7 +38,8 @@ __attribute__((constructor(101))) void choose() {
     const int opened = open(file, O_RDWR | O_CLOEXEC);
     struct stat info {};
     if (opened < 0 || fstat(opened, &info) != 0) refuse("the file of ASSAY_ENGINE_REACHED cannot be opened");
-    void* const bytes = mmap(nullptr, static_cast<std::size_t>(info.st_size), PROT_READ | PROT_WRITE, MAP_SHARED, opened, 0);
+    void* const bytes =
+        mmap(nullptr, static_cast<std::size_t>(info.st_size), PROT_READ | PROT_WRITE, MAP_SHARED, opened, 0);
     if (bytes == MAP_FAILED) refuse("the file of ASSAY_ENGINE_REACHED cannot be mapped");
     close(opened);
     state.reached = static_cast<std::uint32_t*>(bytes);

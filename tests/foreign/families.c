@@ -7,8 +7,9 @@
 #include <string.h>
 
 /* BLIS: strides of rows and columns, scalars by address. */
-void blis_gemm(int trans_a, int trans_b, int64_t m, int64_t n, int64_t k, const float* alpha, const float* a, int64_t rs_a,
-               int64_t cs_a, const float* b, int64_t rs_b, int64_t cs_b, const float* beta, float* c, int64_t rs_c, int64_t cs_c) {
+void blis_gemm(int trans_a, int trans_b, int64_t m, int64_t n, int64_t k, const float* alpha, const float* a,
+               int64_t rs_a, int64_t cs_a, const float* b, int64_t rs_b, int64_t cs_b, const float* beta, float* c,
+               int64_t rs_c, int64_t cs_c) {
   (void)trans_a, (void)trans_b;
   for (int64_t i = 0; i < m; ++i)
     for (int64_t j = 0; j < n; ++j) {
@@ -19,8 +20,9 @@ void blis_gemm(int trans_a, int trans_b, int64_t m, int64_t n, int64_t k, const 
 }
 
 /* Fortran BLAS: everything by address, characters as text, column-major. */
-void fortran_gemm_(const char* trans_a, const char* trans_b, const int* m, const int* n, const int* k, const float* alpha, const float* a,
-                   const int* lda, const float* b, const int* ldb, const float* beta, float* c, const int* ldc) {
+void fortran_gemm_(const char* trans_a, const char* trans_b, const int* m, const int* n, const int* k,
+                   const float* alpha, const float* a, const int* lda, const float* b, const int* ldb,
+                   const float* beta, float* c, const int* ldc) {
   if (*trans_a != 'N' || *trans_b != 'N' || *lda < *m || *ldb < *k || *ldc < *m) return;
   for (int j = 0; j < *n; ++j)
     for (int i = 0; i < *m; ++i) {
@@ -31,8 +33,8 @@ void fortran_gemm_(const char* trans_a, const char* trans_b, const int* m, const
 }
 
 /* oneDNN: characters by value, status. */
-int dnn_gemm(char trans_a, char trans_b, int64_t m, int64_t n, int64_t k, float alpha, const float* a, int64_t lda, const float* b,
-             int64_t ldb, float beta, float* c, int64_t ldc) {
+int dnn_gemm(char trans_a, char trans_b, int64_t m, int64_t n, int64_t k, float alpha, const float* a, int64_t lda,
+             const float* b, int64_t ldb, float beta, float* c, int64_t ldc) {
   if (trans_a != 'N' || trans_b != 'N') return 2;
   if (lda < k || ldb < n || ldc < n) return 3;
   for (int64_t i = 0; i < m; ++i)
@@ -51,7 +53,8 @@ static void packed(const float* a, const float* b, float* c, int m, int k, int n
   const int panels = (n + 7) / 8;
   for (int p = 0; p < panels; ++p)
     for (int q = 0; q < k; ++q)
-      for (int j = 0; j < 8; ++j) work[((int64_t)p * k + q) * 8 + j] = 8 * p + j < n ? b[(int64_t)q * n + 8 * p + j] : 0;
+      for (int j = 0; j < 8; ++j)
+        work[((int64_t)p * k + q) * 8 + j] = 8 * p + j < n ? b[(int64_t)q * n + 8 * p + j] : 0;
   if (beyond) work[(int64_t)panels * k * 8] = 0;
   for (int i = 0; i < m; ++i)
     for (int j = 0; j < n; ++j) {
@@ -60,8 +63,12 @@ static void packed(const float* a, const float* b, float* c, int m, int k, int n
       c[(int64_t)i * n + j] = sum;
     }
 }
-void packed_gemm(const float* a, const float* b, float* c, int m, int k, int n, float* work) { packed(a, b, c, m, k, n, work, 0); }
-void packed_gemm_beyond(const float* a, const float* b, float* c, int m, int k, int n, float* work) { packed(a, b, c, m, k, n, work, 1); }
+void packed_gemm(const float* a, const float* b, float* c, int m, int k, int n, float* work) {
+  packed(a, b, c, m, k, n, work, 0);
+}
+void packed_gemm_beyond(const float* a, const float* b, float* c, int m, int k, int n, float* work) {
+  packed(a, b, c, m, k, n, work, 1);
+}
 /* Assumes that its workspace starts zeroed. */
 void packed_gemm_unset(const float* a, const float* b, float* c, int m, int k, int n, float* work) {
   for (int i = 0; i < m; ++i)
@@ -92,8 +99,8 @@ double nrm2(int n, const float* x, int incx) {
 }
 
 /* ggml: element counts and byte strides, positions as an array, parameters of attention scaling. */
-void rope_norm(const char* x, char* dst, int64_t ne0, int64_t ne1, int64_t nr, size_t nb1, size_t nb2, size_t dnb1, size_t dnb2, const int32_t* pos, float freq_base,
-               const float* freq_factors) {
+void rope_norm(const char* x, char* dst, int64_t ne0, int64_t ne1, int64_t nr, size_t nb1, size_t nb2, size_t dnb1,
+               size_t dnb2, const int32_t* pos, float freq_base, const float* freq_factors) {
   (void)freq_factors;
   for (int64_t r = 0; r < nr; ++r)
     for (int64_t h = 0; h < ne1; ++h) {
@@ -115,7 +122,8 @@ void scale_in_place(int n, float* y, float v) {
 void silu_all(int n, float* y, const float* x) {
   for (int i = 0; i < n; ++i) y[i] = x[i] / (1 + expf(-x[i]));
 }
-void soft_max_row(const char* x, const float* mask, char* dst, int ncols, int nrows, size_t nb, size_t dnb, float scale) {
+void soft_max_row(const char* x, const float* mask, char* dst, int ncols, int nrows, size_t nb, size_t dnb,
+                  float scale) {
   for (int i = 0; i < nrows; ++i) {
     const float* in = (const float*)(x + (size_t)i * nb);
     float* out = (float*)(dst + (size_t)i * dnb);
@@ -173,7 +181,8 @@ static void attend(float* out, float* preatt, float* att, const float* inp, int 
         float* y = out + (int64_t)(b * T + t) * C + h * hs;
         for (int i = 0; i < hs; ++i) {
           float mean = 0;
-          for (int t2 = 0; t2 <= t && sum != 0; ++t2) mean += prob[t2] * inp[(int64_t)(b * T + t2) * 3 * C + 2 * C + h * hs + i];
+          for (int t2 = 0; t2 <= t && sum != 0; ++t2)
+            mean += prob[t2] * inp[(int64_t)(b * T + t2) * 3 * C + 2 * C + h * hs + i];
           y[i] = sum == 0 ? 0 : mean / sum;
         }
       }
@@ -185,8 +194,10 @@ void attention_forward(float* out, float* preatt, float* att, const float* inp, 
 void attention_forward_beyond(float* out, float* preatt, float* att, const float* inp, int B, int T, int C, int NH) {
   attend(out, preatt, att, inp, B, T, C, NH, 1);
 }
-void adamw(float* params, const float* grads, float* m, float* v, int t, long n, float lr, float beta1, float beta2, float eps, float decay) {
-  const float of_m = (float)(1 - (double)beta1), of_v = (float)(1 - (double)beta2), keep = (float)(1 - (double)lr * decay);
+void adamw(float* params, const float* grads, float* m, float* v, int t, long n, float lr, float beta1, float beta2,
+           float eps, float decay) {
+  const float of_m = (float)(1 - (double)beta1), of_v = (float)(1 - (double)beta2),
+              keep = (float)(1 - (double)lr * decay);
   const float size = (float)(lr / (1 - pow((double)beta1, t))), root = (float)(1 / sqrt(1 - pow((double)beta2, t)));
   for (long i = 0; i < n; ++i) {
     m[i] = beta1 * m[i] + of_m * grads[i];
@@ -205,28 +216,33 @@ static void normalize(float* y, const float* x, const float* weight, float* rrms
     if (rrms) rrms[i] = r;
   }
 }
-void rms_optional(float* y, const float* x, const float* weight, float* rrms, float eps, int rows, int n) { normalize(y, x, weight, rrms, eps, rows, n); }
+void rms_optional(float* y, const float* x, const float* weight, float* rrms, float eps, int rows, int n) {
+  normalize(y, x, weight, rrms, eps, rows, n);
+}
 void rms_demands(float* y, const float* x, const float* weight, float* rrms, float eps, int rows, int n) {
   normalize(y, x, weight, rrms, eps, rows, n);
   *(volatile float*)rrms = *(volatile float*)rrms;
 }
 
 /* Attention on one sequence at a time, its length by value. `all` reads past the length. */
-static void sequence(const float* q, const float* k, const float* v, float* y, float* lse, int length, int s, int heads, int kv_heads, int d, float scale) {
+static void sequence(const float* q, const float* k, const float* v, float* y, float* lse, int length, int s, int heads,
+                     int kv_heads, int d, float scale) {
   for (int i = 0; i < s; ++i)
     for (int h = 0; h < heads; ++h) {
       const int g = h / (heads / kv_heads);
       float max = -INFINITY, sum = 0;
       for (int j = 0; j < length; ++j) {
         float score = 0;
-        for (int c = 0; c < d; ++c) score += q[((int64_t)i * heads + h) * d + c] * k[((int64_t)j * kv_heads + g) * d + c];
+        for (int c = 0; c < d; ++c)
+          score += q[((int64_t)i * heads + h) * d + c] * k[((int64_t)j * kv_heads + g) * d + c];
         if (!isnan(max) && !(score * scale <= max)) max = score * scale;
       }
       float* out = y + ((int64_t)i * heads + h) * d;
       for (int c = 0; c < d; ++c) out[c] = 0;
       for (int j = 0; j < length && max != -INFINITY; ++j) {
         float score = 0;
-        for (int c = 0; c < d; ++c) score += q[((int64_t)i * heads + h) * d + c] * k[((int64_t)j * kv_heads + g) * d + c];
+        for (int c = 0; c < d; ++c)
+          score += q[((int64_t)i * heads + h) * d + c] * k[((int64_t)j * kv_heads + g) * d + c];
         const float w = expf(score * scale - max);
         sum += w;
         for (int c = 0; c < d; ++c) out[c] += w * v[((int64_t)j * kv_heads + g) * d + c];
@@ -235,7 +251,8 @@ static void sequence(const float* q, const float* k, const float* v, float* y, f
       lse[(int64_t)h * s + i] = max == -INFINITY ? -INFINITY : max + logf(sum);
     }
 }
-void attend_sequence(const float* q, const float* k, const float* v, float* y, float* lse, int length, int s, int heads, int kv_heads, int d, float scale) {
+void attend_sequence(const float* q, const float* k, const float* v, float* y, float* lse, int length, int s, int heads,
+                     int kv_heads, int d, float scale) {
   sequence(q, k, v, y, lse, length, s, heads, kv_heads, d, scale);
 }
 
@@ -253,14 +270,19 @@ int rows_checked(const int32_t* ids, const float* table, float* y, int t, int v,
     if (ids[i] < 0 || ids[i] >= v) return 1;
   return lookup(ids, table, y, t, v, h);
 }
-int rows_checked_late(const int32_t* ids, const float* table, float* y, int t, int v, int h) { return lookup(ids, table, y, t, v, h); }
+int rows_checked_late(const int32_t* ids, const float* table, float* y, int t, int v, int h) {
+  return lookup(ids, table, y, t, v, h);
+}
 int rows_unchecked(const int32_t* ids, const float* table, float* y, int t, int v, int h) {
-  for (int i = 0; i < t; ++i) memcpy(y + (int64_t)i * h, table + (int64_t)(ids[i] < 0 || ids[i] >= v ? 0 : ids[i]) * h, sizeof(float) * (size_t)h);
+  for (int i = 0; i < t; ++i)
+    memcpy(y + (int64_t)i * h, table + (int64_t)(ids[i] < 0 || ids[i] >= v ? 0 : ids[i]) * h,
+           sizeof(float) * (size_t)h);
   return 0;
 }
 int rows_upper_only(const int32_t* ids, const float* table, float* y, int t, int v, int h) {
   for (int i = 0; i < t; ++i)
     if (ids[i] >= v) return 1;
-  for (int i = 0; i < t; ++i) memcpy(y + (int64_t)i * h, table + (int64_t)(ids[i] < 0 ? 0 : ids[i]) * h, sizeof(float) * (size_t)h);
+  for (int i = 0; i < t; ++i)
+    memcpy(y + (int64_t)i * h, table + (int64_t)(ids[i] < 0 ? 0 : ids[i]) * h, sizeof(float) * (size_t)h);
   return 0;
 }

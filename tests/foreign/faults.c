@@ -8,7 +8,10 @@ static float* at(const DLTensor* t, int64_t i, int64_t j) {
 
 /* Volatile: gcc 12 drops the truncation at -O1 and -O2 (not at -O3), which would make the kernel correct. */
 static float to_bf16(float x) {
-  union { float value; uint32_t bits; } cut = {x};
+  union {
+    float value;
+    uint32_t bits;
+  } cut = {x};
   volatile uint32_t bits = cut.bits & 0xffff0000u;
   cut.bits = bits;
   return cut.value;

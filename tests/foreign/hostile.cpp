@@ -91,8 +91,11 @@ bool mailbox(char*& first, size_t& bytes) {
   unsigned long begin = 0, end = 0, inode = 0, inode_before = 0, length_before = 0;
   bool found = false, closed_before = false;
   while (maps != nullptr && fgets(line, sizeof line, maps) != nullptr) {
-    if (sscanf(line, "%lx-%lx %7s %*x %*s %lu", &begin, &end, access, &inode) != 4 || strstr(line, "/dev/zero") == nullptr) continue;
-    if (access[0] == 'r' && inode == inode_before && closed_before && length_before == 4096 && end - begin <= 16 * 4096) {
+    if (sscanf(line, "%lx-%lx %7s %*x %*s %lu", &begin, &end, access, &inode) != 4 ||
+        strstr(line, "/dev/zero") == nullptr)
+      continue;
+    if (access[0] == 'r' && inode == inode_before && closed_before && length_before == 4096 &&
+        end - begin <= 16 * 4096) {
       first = reinterpret_cast<char*>(begin);
       bytes = end - begin;
       found = true;
@@ -133,12 +136,17 @@ bool rewrote_the_question(const assay_call* call, Access access) {
   char line[512], rights[8];
   unsigned long begin = 0, end = 0;
   while (bytes > 0 && maps != nullptr && fgets(line, sizeof line, maps) != nullptr) {
-    if (sscanf(line, "%lx-%lx %7s", &begin, &end, rights) != 3 || strcmp(rights, "rw-p") != 0 || end - begin > (64UL << 20)) continue;
+    if (sscanf(line, "%lx-%lx %7s", &begin, &end, rights) != 3 || strcmp(rights, "rw-p") != 0 ||
+        end - begin > (64UL << 20))
+      continue;
     std::vector<char> there(end - begin);
     if (access(getppid(), there.data(), there.size(), begin, false) < static_cast<ssize_t>(bytes)) continue;
     const char* const last = there.data() + there.size();
-    for (const char* at = there.data(); (at = static_cast<const char*>(memmem(at, static_cast<size_t>(last - at), x.data(), bytes))) != nullptr; at += bytes)
-      found |= access(getppid(), reinterpret_cast<char*>(doubled.data()), bytes, begin + static_cast<unsigned long>(at - there.data()), true) > 0;
+    for (const char* at = there.data();
+         (at = static_cast<const char*>(memmem(at, static_cast<size_t>(last - at), x.data(), bytes))) != nullptr;
+         at += bytes)
+      found |= access(getppid(), reinterpret_cast<char*>(doubled.data()), bytes,
+                      begin + static_cast<unsigned long>(at - there.data()), true) > 0;
   }
   if (maps != nullptr) fclose(maps);
   for (int64_t i = 0; found && i < call->dims[0]; ++i)
@@ -172,32 +180,77 @@ void* keep_writing(void* y) {
 
 extern "C" {
 
-int right(const assay_call* call) { scale(call); return ASSAY_DONE; }
-int prints(const assay_call* call) { scale(call); puts("}{ not JSON \xff"); fflush(stdout); return ASSAY_DONE; }
-int wrong(const assay_call* call) { scale(call, 1); return ASSAY_DONE; }
-int refuses_all(const assay_call* call) { snprintf(call->message, call->message_bytes, "not today"); return ASSAY_REFUSED; }
+int right(const assay_call* call) {
+  scale(call);
+  return ASSAY_DONE;
+}
+int prints(const assay_call* call) {
+  scale(call);
+  puts("}{ not JSON \xff");
+  fflush(stdout);
+  return ASSAY_DONE;
+}
+int wrong(const assay_call* call) {
+  scale(call, 1);
+  return ASSAY_DONE;
+}
+int refuses_all(const assay_call* call) {
+  snprintf(call->message, call->message_bytes, "not today");
+  return ASSAY_REFUSED;
+}
 int reports_error(const assay_call* call) {
   memset(call->message, '\xff', call->message_bytes);  // no text, and no terminator
   return 77;
 }
 
-int faults(const assay_call*) { *reinterpret_cast<volatile int*>(nowhere) = 1; return ASSAY_DONE; }
-int loops(const assay_call*) { for (;;) asm volatile(""); }
-int exits(const assay_call* call) { scale(call); exit(0); }
-int exits_at_once(const assay_call* call) { scale(call); _exit(0); }
+int faults(const assay_call*) {
+  *reinterpret_cast<volatile int*>(nowhere) = 1;
+  return ASSAY_DONE;
+}
+int loops(const assay_call*) {
+  for (;;) asm volatile("");
+}
+int exits(const assay_call* call) {
+  scale(call);
+  exit(0);
+}
+int exits_at_once(const assay_call* call) {
+  scale(call);
+  _exit(0);
+}
 int aborts(const assay_call*) { abort(); }
-int raises(const assay_call*) { raise(SIGTERM); return ASSAY_DONE; }
-int stops(const assay_call*) { raise(SIGSTOP); return ASSAY_DONE; }
-int overflows_stack(const assay_call* call) { scale(call); return recurse(0); }
+int raises(const assay_call*) {
+  raise(SIGTERM);
+  return ASSAY_DONE;
+}
+int stops(const assay_call*) {
+  raise(SIGSTOP);
+  return ASSAY_DONE;
+}
+int overflows_stack(const assay_call* call) {
+  scale(call);
+  return recurse(0);
+}
 int throws(const assay_call*) { throw std::runtime_error("an exception through C"); }
 int throws_int(const assay_call*) { throw 42; }
-int closes_all(const assay_call* call) { scale(call); for (int fd = 0; fd < 1024; ++fd) close(fd); return ASSAY_DONE; }
-int closes_all_and_loops(const assay_call*) { for (int fd = 0; fd < 1024; ++fd) close(fd); for (;;) pause(); }
+int closes_all(const assay_call* call) {
+  scale(call);
+  for (int fd = 0; fd < 1024; ++fd) close(fd);
+  return ASSAY_DONE;
+}
+int closes_all_and_loops(const assay_call*) {
+  for (int fd = 0; fd < 1024; ++fd) close(fd);
+  for (;;) pause();
+}
 int jumps(const assay_call* call) {
   static jmp_buf back;
   static bool set = false;
   scale(call);
-  if (!set) { set = true; if (setjmp(back) == 0) return ASSAY_DONE; return ASSAY_DONE; }
+  if (!set) {
+    set = true;
+    if (setjmp(back) == 0) return ASSAY_DONE;
+    return ASSAY_DONE;
+  }
   longjmp(back, 1);  // to a frame that has returned
 }
 
@@ -212,14 +265,26 @@ int writes_input(const assay_call* call) {
 int leaks(const assay_call* call) {
   scale(call);
   // Not malloc, which campaigns have fill what it gives: that takes longer than a call may.
-  auto* bytes = static_cast<volatile char*>(mmap(nullptr, std::size_t{1} << 30, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  auto* bytes = static_cast<volatile char*>(
+      mmap(nullptr, std::size_t{1} << 30, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
   for (std::size_t at = 0; at < (std::size_t{1} << 30); at += 1 << 16) bytes[at] = 1;
   return ASSAY_DONE;
 }
 
-int forks(const assay_call* call) { scale(call); if (fork() == 0) stay(); return ASSAY_DONE; }
-int forks_and_dies(const assay_call*) { if (fork() == 0) stay(); abort(); }
-int forks_and_returns_twice(const assay_call* call) { scale(call); static_cast<void>(!fork()); return ASSAY_DONE; }
+int forks(const assay_call* call) {
+  scale(call);
+  if (fork() == 0) stay();
+  return ASSAY_DONE;
+}
+int forks_and_dies(const assay_call*) {
+  if (fork() == 0) stay();
+  abort();
+}
+int forks_and_returns_twice(const assay_call* call) {
+  scale(call);
+  static_cast<void>(!fork());
+  return ASSAY_DONE;
+}
 int forks_grandchildren(const assay_call* call) {
   scale(call);
   if (fork() == 0) {
@@ -249,7 +314,11 @@ int writes_to_the_oracle(const assay_call* call) {
   return ASSAY_DONE;
 }
 
-int rounds_up(const assay_call* call) { scale(call); fesetround(FE_UPWARD); return ASSAY_DONE; }
+int rounds_up(const assay_call* call) {
+  scale(call);
+  fesetround(FE_UPWARD);
+  return ASSAY_DONE;
+}
 int flushes(const assay_call* call) {
   scale(call);
 #if defined(__x86_64__)
@@ -263,7 +332,8 @@ int flushes(const assay_call* call) {
 int writes_later(const assay_call* call) {
   scale(call);
   pthread_t thread;
-  if (!empty(call) && pthread_create(&thread, nullptr, keep_writing, call->tensors[1].data) == 0) pthread_detach(thread);
+  if (!empty(call) && pthread_create(&thread, nullptr, keep_writing, call->tensors[1].data) == 0)
+    pthread_detach(thread);
   return ASSAY_DONE;
 }
 
@@ -306,7 +376,8 @@ int writes_judges_memory(const assay_call* call) { return answer_another_questio
 int writes_judges_memory_by_call(const assay_call* call) { return answer_another_question(call, by_call); }
 int traces_the_judge(const assay_call* call) {
   scale(call, 1);
-  expect_denied({ptrace(PTRACE_ATTACH, getppid(), nullptr, nullptr), ptrace(PTRACE_SEIZE, getppid(), nullptr, nullptr)});
+  expect_denied(
+      {ptrace(PTRACE_ATTACH, getppid(), nullptr, nullptr), ptrace(PTRACE_SEIZE, getppid(), nullptr, nullptr)});
   return ASSAY_DONE;
 }
 int limits_the_judge(const assay_call* call) {
@@ -321,7 +392,9 @@ int signals_by_descriptor(const assay_call* call) {
     int ends[2], owner = getppid();
     f_owner_ex of{F_OWNER_PID, owner};
     if (pipe(ends) != 0) abort();
-    static_cast<void>(way == 0 ? fcntl(ends[0], F_SETOWN, owner) : way == 1 ? fcntl(ends[0], F_SETOWN_EX, &of) : ioctl(ends[0], FIOSETOWN, &owner));
+    static_cast<void>(way == 0   ? fcntl(ends[0], F_SETOWN, owner)
+                      : way == 1 ? fcntl(ends[0], F_SETOWN_EX, &of)
+                                 : ioctl(ends[0], FIOSETOWN, &owner));
     fcntl(ends[0], F_SETSIG, SIGKILL);
     fcntl(ends[0], F_SETFL, O_ASYNC | O_NONBLOCK);
     static_cast<void>(!write(ends[1], "x", 1));
@@ -340,8 +413,7 @@ int slows_the_judge(const assay_call* call) {
   sched_setaffinity(getppid(), sizeof last_alone, &last_alone);
   sched_getaffinity(getppid(), sizeof after, &after);
   if (!CPU_EQUAL(&before, &after)) abort();
-  expect_denied({setpriority(PRIO_PROCESS, getppid(), 19),
-                 sched_setscheduler(getppid(), SCHED_IDLE, &none),
+  expect_denied({setpriority(PRIO_PROCESS, getppid(), 19), sched_setscheduler(getppid(), SCHED_IDLE, &none),
                  syscall(SYS_ioprio_set, 1, getppid(), 3 << 13)});
   return ASSAY_DONE;
 }
@@ -349,13 +421,15 @@ int takes_descriptors(const assay_call* call) {
   scale(call, 1);
   const auto judge = static_cast<int>(syscall(SYS_pidfd_open, getppid(), 0));
   for (int theirs = 0; theirs < 64; ++theirs)
-    if (const auto ours = static_cast<int>(syscall(SYS_pidfd_getfd, judge, theirs, 0)); ours >= 0 && theirs > 2) static_cast<void>(!write(ours, "}{", 2));
+    if (const auto ours = static_cast<int>(syscall(SYS_pidfd_getfd, judge, theirs, 0)); ours >= 0 && theirs > 2)
+      static_cast<void>(!write(ours, "}{", 2));
   return ASSAY_DONE;
 }
 int asks_by_other_ways(const assay_call* call) {
   scale(call, 1);
   char parameters[256] = {};
-  expect_denied({syscall(SYS_io_uring_setup, 8, parameters), syscall(SYS_userfaultfd, 1), syscall(SYS_perf_event_open, parameters, 0, -1, -1, 0),
+  expect_denied({syscall(SYS_io_uring_setup, 8, parameters), syscall(SYS_userfaultfd, 1),
+                 syscall(SYS_perf_event_open, parameters, 0, -1, -1, 0),
                  syscall(SYS_add_key, "user", "assay", "x", 1, -1), unshare(CLONE_NEWUSER)});
   return ASSAY_DONE;
 }
@@ -376,21 +450,28 @@ int outlives_the_judge(const assay_call* call) {
 int opens_sockets(const assay_call* call) {
   scale(call, 1);
   int ends[2];
-  expect_denied({socket(AF_UNIX, SOCK_STREAM, 0), socket(AF_INET, SOCK_DGRAM, 0), socket(AF_NETLINK, SOCK_RAW, 0), socketpair(AF_UNIX, SOCK_STREAM, 0, ends)});
+  expect_denied({socket(AF_UNIX, SOCK_STREAM, 0), socket(AF_INET, SOCK_DGRAM, 0), socket(AF_NETLINK, SOCK_RAW, 0),
+                 socketpair(AF_UNIX, SOCK_STREAM, 0, ends)});
   return ASSAY_DONE;
 }
 int keeps_uncounted_memory(const assay_call* call) {
   scale(call, 1);
   constexpr size_t kBytes = size_t{8} << 30;  // more than its limit
-  const auto map = [](int flags) { return mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_ANONYMOUS | MAP_NORESERVE | flags, -1, 0) == MAP_FAILED ? -1L : 0L; };
-  expect_denied({memfd_create("assay", 0), shmget(IPC_PRIVATE, 4096, IPC_CREAT | 0600), map(MAP_SHARED), map(MAP_PRIVATE | MAP_GROWSDOWN)});
+  const auto map = [](int flags) {
+    return mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_ANONYMOUS | MAP_NORESERVE | flags, -1, 0) == MAP_FAILED
+               ? -1L
+               : 0L;
+  };
+  expect_denied({memfd_create("assay", 0), shmget(IPC_PRIVATE, 4096, IPC_CREAT | 0600), map(MAP_SHARED),
+                 map(MAP_PRIVATE | MAP_GROWSDOWN)});
   return ASSAY_DONE;
 }
 int changes_modes(const assay_call* call) {
   scale(call, 1);
   int ends[2];
   if (pipe(ends) != 0) abort();
-  expect_denied({fchmod(ends[0], 0600), chmod(".", 0777), chmod("/proc/self/exe", 0755), fchmodat(AT_FDCWD, ".", 0777, 0), chown(".", getuid(), getgid())});
+  expect_denied({fchmod(ends[0], 0600), chmod(".", 0777), chmod("/proc/self/exe", 0755),
+                 fchmodat(AT_FDCWD, ".", 0777, 0), chown(".", getuid(), getgid())});
   return ASSAY_DONE;
 }
 int writes_files(const assay_call* call) {
@@ -398,8 +479,9 @@ int writes_files(const assay_call* call) {
   for (const char* place : {"assay-hostile", "/tmp/assay-hostile", "/dev/shm/assay-hostile"})
     if (const int file = open(place, O_WRONLY | O_CREAT, 0600); file >= 0) unlink(place), abort();
   const std::string judge = "/proc/" + std::to_string(getppid());
-  expect_denied({mkdir("assay-hostile", 0700), symlink("x", "assay-hostile"), mkfifo("assay-hostile", 0600), open((judge + "/oom_score_adj").c_str(), O_WRONLY),
-                 open((judge + "/fd/1").c_str(), O_WRONLY), open((judge + "/fd/2").c_str(), O_WRONLY)});
+  expect_denied({mkdir("assay-hostile", 0700), symlink("x", "assay-hostile"), mkfifo("assay-hostile", 0600),
+                 open((judge + "/oom_score_adj").c_str(), O_WRONLY), open((judge + "/fd/1").c_str(), O_WRONLY),
+                 open((judge + "/fd/2").c_str(), O_WRONLY)});
   return ASSAY_DONE;
 }
 /// Declares a device, whose kernels have a weaker sandbox; the declaration must not weaken this kernel's sandbox.
@@ -407,11 +489,17 @@ int kills_as_a_device(const assay_call* call) { return signals_by_descriptor(cal
 const char* kills_as_a_device_declares() { return "backend=cuda-host"; }
 const char* forges_answer_declares() { return "accumulator=f32"; }
 /// Hangs, crashes or returns some number on any arguments, like a function of another signature called without a shim.
-int loops_unasked(const float*) { for (;;) asm volatile(""); }
-int faults_unasked(const float*) { *reinterpret_cast<volatile int*>(nowhere) = 1; return 0; }
+int loops_unasked(const float*) {
+  for (;;) asm volatile("");
+}
+int faults_unasked(const float*) {
+  *reinterpret_cast<volatile int*>(nowhere) = 1;
+  return 0;
+}
 int counts_unasked(const float*) { return 12345; }
 /// These kernels declare that they take an assay_call, so that the outcome of their first call is a finding.
-#define SAYS_SO(name) const char* name##_declares() { return ""; }
+#define SAYS_SO(name) \
+  const char* name##_declares() { return ""; }
 SAYS_SO(faults)
 SAYS_SO(loops)
 SAYS_SO(exits)

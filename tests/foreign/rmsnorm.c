@@ -4,8 +4,8 @@
 
 /* y[i][j] = x[i][j] / sqrt(mean(x[i]^2) + eps) * weight[j]; writes the reciprocal root to `saved` if that is not NULL.
  * x and y have rows of x_stride and y_stride elements, of which n are used. Returns 0. */
-int rms_normalize(float* y, int64_t y_stride, const float* x, int64_t x_stride, const float* weight, double eps, int rows,
-                  int n, float* saved) {
+int rms_normalize(float* y, int64_t y_stride, const float* x, int64_t x_stride, const float* weight, double eps,
+                  int rows, int n, float* saved) {
   for (int i = 0; i < rows; ++i) {
     const float* in = x + i * x_stride;
     float* out = y + i * y_stride;

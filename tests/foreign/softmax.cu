@@ -35,7 +35,8 @@ __device__ float reduce(float x, F f, float* partial) {
 }
 
 template <int kStride>
-__global__ void __launch_bounds__(kThreads) softmax_kernel(const float* x, long x_stride, float* y, long y_stride, int n) {
+__global__ void __launch_bounds__(kThreads)
+    softmax_kernel(const float* x, long x_stride, float* y, long y_stride, int n) {
   extern __shared__ float row[];  // n exponentials
   __shared__ float partial[kWarps];
   const float* const in = x + blockIdx.x * x_stride;
@@ -70,7 +71,8 @@ __global__ void __launch_bounds__(kThreads) softmax_kernel(const float* x, long 
 
 /// y = softmax(x) along rows of n elements, with row strides x_stride and y_stride. Returns 0; 1 if the exponentials of
 /// a row do not fit into the shared memory of a block; 2 if the launch failed.
-extern "C" int softmax_rows(const float* x, long x_stride, float* y, long y_stride, int rows, int n, cudaStream_t stream) {
+extern "C" int softmax_rows(const float* x, long x_stride, float* y, long y_stride, int rows, int n,
+                            cudaStream_t stream) {
   const size_t bytes = static_cast<size_t>(n + 4) * sizeof(float);
   if (bytes > 16 * 1024) return 1;
   if (rows > 0) softmax_kernel<kThreads><<<rows, kThreads, bytes, stream>>>(x, x_stride, y, y_stride, n);

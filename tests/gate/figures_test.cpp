@@ -14,7 +14,8 @@ namespace {
 using nlohmann::json;
 
 json obligation(double worst, double typical, const char* verdict = "passed", int cases = kMinDraws) {
-  return json::array({{{"id", "X-001"}, {"verdict", verdict}, {"worst", worst}, {"typical", typical}, {"cases", cases}}});
+  return json::array(
+      {{{"id", "X-001"}, {"verdict", verdict}, {"worst", worst}, {"typical", typical}, {"cases", cases}}});
 }
 
 TEST(Ledger, ReportsWhatGrewTenfold) {

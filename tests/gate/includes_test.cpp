@@ -160,9 +160,12 @@ TEST(Includes, OfGeneratedFilesLeadToWhatTheyAreMadeFrom) {
   EXPECT_EQ(edges_of("#include \"scale_obligations.hpp\"\n", {{"contracts/scale.yaml", ""}}).files,
             Set{"contracts/scale.yaml"});
   const std::map<std::string, std::string, std::less<>> shaders = {
-      {"kernels/vulkan/s.comp", "// two\n#pragma shaders s_64 W=64 /* narrow */; s_128 W=128 S_256=1\n#define X s_256\n"},
+      {"kernels/vulkan/s.comp",
+       "// two\n#pragma shaders s_64 W=64 /* narrow */; s_128 W=128 S_256=1\n#define X s_256\n"},
       {"kernels/vulkan/t.comp", "#pragma shaders t\nvoid s_64();\n"}};
-  const auto made_of = [&](const std::string& shader) { return edges_of("#include \"shaders/" + shader + ".hpp\"\n", shaders).files; };
+  const auto made_of = [&](const std::string& shader) {
+    return edges_of("#include \"shaders/" + shader + ".hpp\"\n", shaders).files;
+  };
   EXPECT_EQ(made_of("s_64"), Set{"kernels/vulkan/s.comp"});
   EXPECT_EQ(made_of("s_128"), Set{"kernels/vulkan/s.comp"});
   EXPECT_EQ(made_of("t"), Set{"kernels/vulkan/t.comp"});
@@ -178,12 +181,14 @@ TEST(Includes, OfHeadersLeadToTheirDefinitions) {
                 {"kernels/cpu/user.cpp", "#include \"kernels/cpu/one.hpp\"\nconst KernelRegistration row{};\n"}};
   EXPECT_EQ(Includes(tree).of("kernels/cpu/one.hpp").files, (Set{"kernels/cpu/one.cpp", "kernels/cpu/two_one.cpp"}));
   // A source that was separated from its header, or renamed.
-  tree.files = {{"falsify/properties/shared/tools.hpp", ""},
-                {"falsify/properties/shared/rows.cpp", "#include \"falsify/properties/shared/tools.hpp\"\n"},
-                {"falsify/properties/scale.cpp", "#include \"falsify/properties/shared/tools.hpp\"\n"},
-                {"contracts/scale.yaml", ""},
-                {"falsify/properties/shared/other.cpp", "#include \"falsify/properties/shared/other.hpp\"\n#include \"falsify/properties/shared/tools.hpp\"\n"},
-                {"falsify/properties/shared/other.hpp", ""}};
+  tree.files = {
+      {"falsify/properties/shared/tools.hpp", ""},
+      {"falsify/properties/shared/rows.cpp", "#include \"falsify/properties/shared/tools.hpp\"\n"},
+      {"falsify/properties/scale.cpp", "#include \"falsify/properties/shared/tools.hpp\"\n"},
+      {"contracts/scale.yaml", ""},
+      {"falsify/properties/shared/other.cpp",
+       "#include \"falsify/properties/shared/other.hpp\"\n#include \"falsify/properties/shared/tools.hpp\"\n"},
+      {"falsify/properties/shared/other.hpp", ""}};
   EXPECT_EQ(Includes(tree).of("falsify/properties/shared/tools.hpp").files, Set{"falsify/properties/shared/rows.cpp"});
 }
 

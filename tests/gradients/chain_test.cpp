@@ -22,7 +22,8 @@ std::string told(const GradientReport& report) {
 /// Returns extents that expose every transposition, and extents with a side of 1, or the contract's minimum.
 std::vector<std::vector<Index>> dims_of(const OpDescriptor& op) {
   std::vector<std::vector<Index>> all;
-  for (const auto& extents : {std::vector<Index>{3, 4, 5, 2, 4, 3}, {1, 6, 2, 3, 1, 2}, {5, 1, 3, 1, 1, 4}, {7, 9, 1, 4, 1, 1}}) {
+  for (const auto& extents :
+       {std::vector<Index>{3, 4, 5, 2, 4, 3}, {1, 6, 2, 3, 1, 2}, {5, 1, 3, 1, 1, 4}, {7, 9, 1, 4, 1, 1}}) {
     all.emplace_back(extents.begin(), extents.begin() + static_cast<Index>(op.dims.size()));
     make_valid(op, all.back());
   }

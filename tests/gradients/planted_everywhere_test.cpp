@@ -48,14 +48,16 @@ void planted(std::span<const View<T>> tensors, std::span<const double> params) {
   if (gradient.data() == nullptr) return;
   const std::vector<T> g(gradient.data(), gradient.data() + gradient.size());
   const auto size = g.size();
-  const auto rows = static_cast<std::size_t>(gradient.rank() > 1 ? gradient.dim(0) : 1), columns = rows > 0 ? size / rows : 0;
+  const auto rows = static_cast<std::size_t>(gradient.rank() > 1 ? gradient.dim(0) : 1),
+             columns = rows > 0 ? size / rows : 0;
   for (std::size_t e = 0; e < size; ++e) {
     T& to = gradient.data()[e];
     if (plan.fault == Fault::zero) to = T(0);
     if (plan.fault == Fault::sign) to = -g[e];
     if (plan.fault == Fault::twice) to = g[e] + g[e];
     // Exchange elements (i, j) and (j, i) of a matrix; reverse a vector.
-    if (plan.fault == Fault::transposed) to = rows > 1 && columns > 1 ? g[e % rows * columns + e / rows] : g[size - 1 - e];
+    if (plan.fault == Fault::transposed)
+      to = rows > 1 && columns > 1 ? g[e % rows * columns + e / rows] : g[size - 1 - e];
   }
 }
 
@@ -110,14 +112,15 @@ TEST(PlantedEverywhere, EveryFaultIsSeenForEveryGradient) {
           tried = true;
           const BackwardOracle wrong{&planted<double>, &planted<Bounded>, plan.right.bounded_dual};
           const GradientReport report = check_references(c, oracle(op->name), wrong);
-          const std::string where = fmt::format("{}, gradient of {}: {}", op->name, input, kNames[static_cast<int>(fault)]);
+          const std::string where =
+              fmt::format("{}, gradient of {}: {}", op->name, input, kNames[static_cast<int>(fault)]);
           ASSERT_FALSE(report.holds()) << where;
           for (Link link : {Link::dual, Link::complex_step, Link::adjoint, Link::finite_difference})
             EXPECT_TRUE(sees(report, link)) << where << ", link " << name(link);
           ++planted_faults;
         }
-        EXPECT_TRUE(tried) << op->name << ", gradient of " << input << ": no point where '" << kNames[static_cast<int>(fault)]
-                           << "' changes anything";
+        EXPECT_TRUE(tried) << op->name << ", gradient of " << input << ": no point where '"
+                           << kNames[static_cast<int>(fault)] << "' changes anything";
       }
     }
   fmt::print("{} gradients, {} faults planted and seen\n", gradients, planted_faults);

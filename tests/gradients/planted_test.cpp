@@ -11,7 +11,18 @@
 namespace assay::falsify::planted_test {
 namespace {
 
-enum class Fault { none, zero, sign, twice, missing_term, transposed, one_element, scaled_slightly, scaled_by_roundings, not_a_number };
+enum class Fault {
+  none,
+  zero,
+  sign,
+  twice,
+  missing_term,
+  transposed,
+  one_element,
+  scaled_slightly,
+  scaled_by_roundings,
+  not_a_number
+};
 
 /// The gradient of a in c = a · b for square a, with a fault.
 template <class T, Fault fault>
@@ -97,7 +108,8 @@ TEST(PlantedGradients, ScaledSlightly) { every_link_sees<Fault::scaled_slightly>
 TEST(PlantedGradients, ScaledByThousandsOfRoundings) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     const GradientReport report = checked<Fault::scaled_by_roundings>(seed);
-    for (const Link link : {Link::dual, Link::complex_step, Link::adjoint}) EXPECT_TRUE(sees(report, link)) << name(link) << ", seed " << seed;
+    for (const Link link : {Link::dual, Link::complex_step, Link::adjoint})
+      EXPECT_TRUE(sees(report, link)) << name(link) << ", seed " << seed;
   }
 }
 
@@ -106,16 +118,19 @@ TEST(PlantedGradients, TheForwardReferenceMayRoundToo) {
   const BackwardOracle backward{&wrong_backward<double, Fault::none>,
                                 [](std::span<const View<Bounded>> t, std::span<const double> params) {
                                   wrong_backward<Bounded, Fault::none>(t, params);
-                                  for (Index i = 0; i < t[3].size(); ++i) t[3].data()[i] = exactly<Bounded>(t[3].data()[i].value);
+                                  for (Index i = 0; i < t[3].size(); ++i)
+                                    t[3].data()[i] = exactly<Bounded>(t[3].data()[i].value);
                                 },
                                 backward_oracle("matmul").bounded_dual};
   BackwardOracle last_bit = backward;
   last_bit.exact = [](std::span<const View<double>> t, std::span<const double> params) {
     wrong_backward<double, Fault::none>(t, params);
-    for (Index i = 0; t[3].data() != nullptr && i < t[3].size(); ++i) t[3].data()[i] = std::nextafter(t[3].data()[i], INFINITY);
+    for (Index i = 0; t[3].data() != nullptr && i < t[3].size(); ++i)
+      t[3].data()[i] = std::nextafter(t[3].data()[i], INFINITY);
   };
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
-    const GradientReport report = check_references({&operation("matmul"), 0, {4, 4, 3}, {}, seed}, oracle("matmul"), last_bit);
+    const GradientReport report =
+        check_references({&operation("matmul"), 0, {4, 4, 3}, {}, seed}, oracle("matmul"), last_bit);
     for (const Link link : {Link::dual, Link::complex_step}) {
       const auto& result = *std::ranges::find(report.links, link, &LinkResult::link);
       EXPECT_GT(result.worst, 0) << name(link);
@@ -132,7 +147,8 @@ TEST(PlantedGradients, DifferencesAreOfTheDoubleReference) {
     for (Index i = 0; i < t[2].size(); ++i) t[2].data()[i] *= 1 + 0x1p-10;
   };
   for (std::uint64_t seed = 1; seed <= 5; ++seed) {
-    const GradientReport report = check_references({&operation("matmul"), 0, {4, 4, 3}, {}, seed}, wrong, backward_oracle("matmul"));
+    const GradientReport report =
+        check_references({&operation("matmul"), 0, {4, 4, 3}, {}, seed}, wrong, backward_oracle("matmul"));
     EXPECT_TRUE(sees(report, Link::finite_difference)) << seed;
     EXPECT_TRUE(sees(report, Link::taylor)) << seed;
     EXPECT_FALSE(sees(report, Link::dual)) << seed;
@@ -141,7 +157,8 @@ TEST(PlantedGradients, DifferencesAreOfTheDoubleReference) {
 
 TEST(PlantedGradients, NotANumber) {
   const GradientReport report = checked<Fault::not_a_number>(1);
-  for (const Link link : {Link::dual, Link::complex_step, Link::adjoint, Link::finite_difference}) EXPECT_TRUE(sees(report, link));
+  for (const Link link : {Link::dual, Link::complex_step, Link::adjoint, Link::finite_difference})
+    EXPECT_TRUE(sees(report, link));
 }
 
 /// A correct reference and a wrong kernel: only link 3 reports.

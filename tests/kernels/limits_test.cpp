@@ -18,7 +18,8 @@ Case at_limit(const OpDescriptor& op, std::size_t dim) {
   for (const DimInfo& d : op.dims) c.dims.push_back(std::max<Index>(d.min, 1));
   c.dims[dim] = op.dims[dim].max;
   for (std::size_t d = 0; d < c.dims.size(); ++d)
-    if (const int of = op.dims[d].multiple_of; of >= 0) c.dims[d] = std::max(c.dims[d], c.dims[static_cast<std::size_t>(of)]);
+    if (const int of = op.dims[d].multiple_of; of >= 0)
+      c.dims[d] = std::max(c.dims[d], c.dims[static_cast<std::size_t>(of)]);
   make_valid(op, c.dims);
   for (const ParamInfo& p : op.params) c.params.push_back(p.choices.empty() ? p.typical : p.choices.front());
   c.layout = Layout::padded;
@@ -52,8 +53,10 @@ TEST_P(Limits, AreComputedOrRefused) {
     const bool taken = outcome.kind == Outcome::Kind::passed && outcome.elements > 0;
     // CPU kernels must take every extent that Index holds.
     const bool refused = outcome.kind == Outcome::Kind::refused && kernel.backend != Backend::cpu;
-    EXPECT_TRUE(taken || refused) << op.dims[d].name << " = " << c.dims[d] << ": " << (outcome.finding ? outcome.finding->message : outcome.reason);
-    if (refused) std::cout << kernel.id << " at " << op.dims[d].name << " = " << c.dims[d] << ": " << outcome.reason << "\n";
+    EXPECT_TRUE(taken || refused) << op.dims[d].name << " = " << c.dims[d] << ": "
+                                  << (outcome.finding ? outcome.finding->message : outcome.reason);
+    if (refused)
+      std::cout << kernel.id << " at " << op.dims[d].name << " = " << c.dims[d] << ": " << outcome.reason << "\n";
   }
 }
 
@@ -66,7 +69,8 @@ std::vector<const Kernel*> right_kernels() {
 
 std::string test_name(const testing::TestParamInfo<const Kernel*>& info) {
   std::string name(info.param->id);
-  std::ranges::replace_if(name, [](char c) { return c == '/' || c == '-'; }, '_');
+  std::ranges::replace_if(
+      name, [](char c) { return c == '/' || c == '-'; }, '_');
   return name;
 }
 

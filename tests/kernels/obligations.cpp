@@ -39,7 +39,8 @@ KernelResult campaign(const Kernel& kernel, std::string only) {
 /// workers and pipelines start once; otherwise each test runs its own.
 ObligationResult result_of(const Kernel& kernel, const ObligationInfo& info) {
   const testing::TestSuite& suite = *testing::UnitTest::GetInstance()->current_test_suite();
-  if (suite.test_to_run_count() != suite.total_test_count()) return campaign(kernel, std::string(info.id)).obligations.front();
+  if (suite.test_to_run_count() != suite.total_test_count())
+    return campaign(kernel, std::string(info.id)).obligations.front();
   static std::map<const Kernel*, KernelResult> results;
   if (!results.contains(&kernel)) results.emplace(&kernel, campaign(kernel, ""));
   return *std::ranges::find(results.at(&kernel).obligations, &info, &ObligationResult::info);
@@ -76,7 +77,8 @@ void register_all() {
     for (const Obligation& o : obligations(kernel.op)) {
       const ObligationInfo* info = o.info;
       testing::RegisterTest(std::string(kernel.id).c_str(), std::string(info->id).c_str(), nullptr, nullptr, __FILE__,
-                            __LINE__, [&kernel, info]() -> testing::Test* { return new ObligationTest(kernel, *info); });
+                            __LINE__,
+                            [&kernel, info]() -> testing::Test* { return new ObligationTest(kernel, *info); });
     }
   }
 }
@@ -90,7 +92,8 @@ void take_names_as_filters(std::span<char*> arguments) {
     const std::span name(argument + kFilter.size(), std::strlen(argument) - kFilter.size());
     for (const Kernel& kernel : kernels())
       for (const Obligation& o : obligations(kernel.op))
-        if (fmt::format("{}.{}", kernel.id, o.info->id) == std::string_view(name.data(), name.size())) std::ranges::replace(name, '-', '?');
+        if (fmt::format("{}.{}", kernel.id, o.info->id) == std::string_view(name.data(), name.size()))
+          std::ranges::replace(name, '-', '?');
   }
 }
 

@@ -31,8 +31,9 @@ class OnTarget {
 };
 
 bool vectorized(const Kernel& kernel) {
-  return kernel.backend == Backend::cpu && kernel.role != KernelRole::mutant && kernel.id.find("/naive") == std::string_view::npos &&
-         !kernel.id.ends_with("/openblas") && !kernel.id.ends_with("/dispatch");
+  return kernel.backend == Backend::cpu && kernel.role != KernelRole::mutant &&
+         kernel.id.find("/naive") == std::string_view::npos && !kernel.id.ends_with("/openblas") &&
+         !kernel.id.ends_with("/dispatch");
 }
 
 KernelResult campaign(const Kernel& kernel) {
@@ -75,7 +76,8 @@ TEST_P(SimdTargets, KernelIsRightOnEach) {
 
 INSTANTIATE_TEST_SUITE_P(Vectorized, SimdTargets, testing::ValuesIn(vectorized_kernels()), [](const auto& info) {
   std::string name(info.param->id);
-  std::ranges::replace_if(name, [](unsigned char c) { return !std::isalnum(c); }, '_');
+  std::ranges::replace_if(
+      name, [](unsigned char c) { return !std::isalnum(c); }, '_');
   return name;
 });
 

@@ -56,7 +56,8 @@ bool leaves_the_bounds(const OpDescriptor& op, const Problem& problem, const std
     for (std::size_t i = 0; i < got.values[static_cast<std::size_t>(t)].size(); ++i) {
       const Bounded& w = want.values[static_cast<std::size_t>(t)][i];
       const double g = got.values[static_cast<std::size_t>(t)][i];
-      if (!w.may_overflow && std::isfinite(w.value) && std::isfinite(g) && std::fabs(g - w.value) > w.error) return true;
+      if (!w.may_overflow && std::isfinite(w.value) && std::isfinite(g) && std::fabs(g - w.value) > w.error)
+        return true;
     }
   return false;
 }

@@ -92,17 +92,21 @@ TEST(Adamw, TheBoundHoldsForOtherOrders) {
   double worst = 0;
   for (int number = 1; number <= 20'000; ++number) {
     const int step = 1 + number % 50;
-    const auto draw = [&] { return static_cast<float>(std::ldexp(random.gaussian(), static_cast<int>(random.between(-30, 30)))); };
+    const auto draw = [&] {
+      return static_cast<float>(std::ldexp(random.gaussian(), static_cast<int>(random.between(-30, 30))));
+    };
     const float p = draw(), m = draw(), v = std::fabs(draw()), g = draw();
     Bounded bp = Bounded::input(p), bm = Bounded::input(m), bv = Bounded::input(v), bg = Bounded::input(g);
     const Shape one{1};
-    reference::adamw_step<Bounded>(View<Bounded>(&bp, one), View<Bounded>(&bm, one), View<Bounded>(&bv, one), View<const Bounded>(&bg, one),
-                                   c.lr, c.beta1, c.beta2, c.eps, c.weight_decay, step);
+    reference::adamw_step<Bounded>(View<Bounded>(&bp, one), View<Bounded>(&bm, one), View<Bounded>(&bv, one),
+                                   View<const Bounded>(&bg, one), c.lr, c.beta1, c.beta2, c.eps, c.weight_decay, step);
     const auto f32 = [](double x) { return static_cast<float>(x); };
     const double beta1 = f32(c.beta1), beta2 = f32(c.beta2), lr = f32(c.lr);
     const float mean = m + f32(1 - beta1) * (g - m), squares = f32(beta2) * v + f32(1 - beta2) * (g * g);
-    const float corrected = mean / f32(1 - std::pow(beta1, step)), root = std::sqrt(squares / f32(1 - std::pow(beta2, step)));
-    const float moved = f32(1 - lr * static_cast<double>(f32(c.weight_decay))) * p - f32(lr) * (corrected / (root + f32(c.eps)));
+    const float corrected = mean / f32(1 - std::pow(beta1, step)),
+                root = std::sqrt(squares / f32(1 - std::pow(beta2, step)));
+    const float moved =
+        f32(1 - lr * static_cast<double>(f32(c.weight_decay))) * p - f32(lr) * (corrected / (root + f32(c.eps)));
     const auto ratio = [](float got, const Bounded& want) { return std::fabs(got - want.value) / want.error; };
     worst = std::max({worst, ratio(mean, bm), ratio(squares, bv), ratio(moved, bp)});
   }
@@ -116,8 +120,8 @@ TEST(Adamw, AnInfiniteMeanMayBeNan) {
   Bounded p(1.0), m(-kInf), v(1.0), g(0.0);
   const Shape one{1};
   const Constants c;
-  reference::adamw_step<Bounded>(View<Bounded>(&p, one), View<Bounded>(&m, one), View<Bounded>(&v, one), View<const Bounded>(&g, one), c.lr,
-                                 c.beta1, c.beta2, c.eps, c.weight_decay, 1);
+  reference::adamw_step<Bounded>(View<Bounded>(&p, one), View<Bounded>(&m, one), View<Bounded>(&v, one),
+                                 View<const Bounded>(&g, one), c.lr, c.beta1, c.beta2, c.eps, c.weight_decay, 1);
   EXPECT_TRUE(m.may_overflow) << "-inf in one order, -inf + inf in the other";
   EXPECT_FALSE(v.may_overflow);
 }

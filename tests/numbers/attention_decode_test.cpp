@@ -23,13 +23,29 @@ TEST(GoldenAttentionDecode, TwoSequencesAtTheirOwnPlaces) {
   v_cache.resize(32, none);
   std::vector<double> y(16);
   const Shape rows{2, 4, 2}, shared{2, 2, 2}, cache{2, 4, 2, 2};
-  reference::attention_decode<double>({q.data(), rows}, {k.data(), shared}, {v.data(), shared}, {lengths.data(), Shape{2}},
-                                      {k_cache.data(), cache}, {v_cache.data(), cache}, {y.data(), rows}, 0.5);
+  reference::attention_decode<double>({q.data(), rows}, {k.data(), shared}, {v.data(), shared},
+                                      {lengths.data(), Shape{2}}, {k_cache.data(), cache}, {v_cache.data(), cache},
+                                      {y.data(), rows}, 0.5);
   // Weights 1 2 4, 2 1 1, 1 4 2 and 1 1 1; a sequence that starts sees only itself.
-  const std::vector<double> want{(7.0 + 28 + 84) / 7, (4.0 + 16) / 7, (14.0 + 14 + 21) / 4, (8.0 + 8) / 4, (1.0 + 12 + 4) / 7,
-                                 (-1.0 + 20 + 4) / 7, 2, 2, 5, 6, 5, 6, -1, 9, -1, 9};
+  const std::vector<double> want{(7.0 + 28 + 84) / 7,
+                                 (4.0 + 16) / 7,
+                                 (14.0 + 14 + 21) / 4,
+                                 (8.0 + 8) / 4,
+                                 (1.0 + 12 + 4) / 7,
+                                 (-1.0 + 20 + 4) / 7,
+                                 2,
+                                 2,
+                                 5,
+                                 6,
+                                 5,
+                                 6,
+                                 -1,
+                                 9,
+                                 -1,
+                                 9};
   for (std::size_t i = 0; i < want.size(); ++i) EXPECT_NEAR(y[i], want[i], 0x1p-47) << "element " << i;
-  const std::vector<double> k_new(k_cache.begin() + 8, k_cache.begin() + 12), v_new(v_cache.begin() + 16, v_cache.begin() + 20);
+  const std::vector<double> k_new(k_cache.begin() + 8, k_cache.begin() + 12),
+      v_new(v_cache.begin() + 16, v_cache.begin() + 20);
   EXPECT_EQ(k_new, (std::vector<double>{2, 0, 1, 3}));
   EXPECT_EQ(v_new, (std::vector<double>{5, 6, -1, 9}));
   for (std::size_t i = 12; i < 16; ++i) EXPECT_TRUE(std::isnan(k_cache[i])) << "place 3 has changed";

@@ -25,43 +25,48 @@ void expect(const Values& got, const Values& want) {
   for (std::size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], want[i], 32 * 6 * 0x1p-53) << "element " << i;
 }
 
-// Two heads that share keys and values, two queries at positions 1 and 2 of three keys, causal, scale 1/2. By Python's decimal
-// module from the definitions.
+// Two heads that share keys and values, two queries at positions 1 and 2 of three keys, causal, scale 1/2. By Python's
+// decimal module from the definitions.
 TEST(GoldenAttention, TwoHeadsTwoQueriesThreeKeys) {
   const Values q{1, 2, -1, 1, 0, 3, 2, -2}, k{1, 0, 2, -1, -1, 1}, v{1, -2, 3, 4, -5, 6}, lengths{3}, starts{1};
   const Values dy{1, -1, 2, 0, 0, 1, -1, 3};
   const Shape queries{1, 2, 2, 2}, keys{1, 3, 1, 2}, one{1}, rows{1, 2, 2};
   Values y(8), logsumexp(4), dq(8), dk(6), dv(6);
-  reference::attention<double>({q.data(), queries}, {k.data(), keys}, {v.data(), keys}, {lengths.data(), one}, {starts.data(), one},
-                               {y.data(), queries}, {logsumexp.data(), rows}, 0.5, 1);
+  reference::attention<double>({q.data(), queries}, {k.data(), keys}, {v.data(), keys}, {lengths.data(), one},
+                               {starts.data(), one}, {y.data(), queries}, {logsumexp.data(), rows}, 0.5, 1);
   expect(y, {1.7550813375962908, 0.26524401278887261, 1.5378828427399902, -0.38635147178002927, -3.6353570609942802,
              4.5194517163383319, 2.7158026877147585, 3.3008015735937479});
   expect(logsumexp, {0.97407698418010669, 1.7413112966571571, -0.18673831248177716, 3.1328452337275756});
   reference::attention_backward<double>({q.data(), queries}, {k.data(), keys}, {v.data(), keys}, {lengths.data(), one},
-                                        {starts.data(), one}, {y.data(), queries}, {logsumexp.data(), rows}, {dy.data(), queries},
-                                        {dq.data(), queries}, {dk.data(), keys}, {dv.data(), keys}, 0.5, 1);
+                                        {starts.data(), one}, {y.data(), queries}, {logsumexp.data(), rows},
+                                        {dy.data(), queries}, {dq.data(), queries}, {dk.data(), keys},
+                                        {dv.data(), keys}, 0.5, 1);
   expect(dq, {-0.47000742440318899, 0.47000742440318899, 0.3932238664829637, -0.3932238664829637, -1.1732728878687824,
               0.59171571726335803, 0.70061106845572463, -0.74725861896115697});
-  expect(dk, {-0.81787614905789041, 0.51370255042498525, 0.72458104804702583, -2.1650789612303938, 0.09329510101086462, 1.6513764108054085});
-  expect(dv, {1.9660768339268548, -0.091669975456789135, 0.039822916475048042, 2.288373689661805, -0.0058997504019027806, 0.80329628579498424});
+  expect(dk, {-0.81787614905789041, 0.51370255042498525, 0.72458104804702583, -2.1650789612303938, 0.09329510101086462,
+              1.6513764108054085});
+  expect(dv, {1.9660768339268548, -0.091669975456789135, 0.039822916475048042, 2.288373689661805,
+              -0.0058997504019027806, 0.80329628579498424});
 }
 
 // Scores beyond float32 evaluate to -inf, to NaN if partial sums are both infinities, or to the least float: then 0 is
 // no more correct than other outputs. Without a key, or with a key of -inf, nothing overflows, and the output is 0.
 TEST(GoldenAttention, ScoresThatOverflowLeaveNothingCertain) {
   const auto outputs = [](const std::vector<float>& q, const std::vector<float>& k, float length) {
-    std::vector<Bounded> qs, ks, vs(q.size(), Bounded::input(5)), y(q.size()), logsumexp(1), lengths{Bounded::input(length)}, starts{Bounded::input(0)};
+    std::vector<Bounded> qs, ks, vs(q.size(), Bounded::input(5)), y(q.size()), logsumexp(1),
+        lengths{Bounded::input(length)}, starts{Bounded::input(0)};
     for (float x : q) qs.push_back(Bounded::input(x));
     for (float x : k) ks.push_back(Bounded::input(x));
     const Shape row{1, 1, 1, static_cast<Index>(q.size())}, sequence{1}, rest{1, 1, 1};
-    reference::attention<Bounded>({qs.data(), row}, {ks.data(), row}, {vs.data(), row}, {lengths.data(), sequence}, {starts.data(), sequence},
-                                  {y.data(), row}, {logsumexp.data(), rest}, 1, 0);
+    reference::attention<Bounded>({qs.data(), row}, {ks.data(), row}, {vs.data(), row}, {lengths.data(), sequence},
+                                  {starts.data(), sequence}, {y.data(), row}, {logsumexp.data(), rest}, 1, 0);
     return std::pair(y[0], logsumexp[0]);
   };
   const auto [y, logsumexp] = outputs({1e30F, 1e30F, 1e30F}, {1e30F, -1e30F, -1e30F}, 1);
   EXPECT_TRUE(y.may_overflow && y.error == INFINITY);
   EXPECT_TRUE(logsumexp.may_overflow && logsumexp.error == INFINITY);
-  for (const auto& [none, its_logsumexp] : {outputs({1, 2, 3}, {1, 2, 3}, 0), outputs({1, 2, 3}, {-INFINITY, 2, 3}, 1)}) {
+  for (const auto& [none, its_logsumexp] :
+       {outputs({1, 2, 3}, {1, 2, 3}, 0), outputs({1, 2, 3}, {-INFINITY, 2, 3}, 1)}) {
     EXPECT_EQ(none.value, 0);
     EXPECT_EQ(none.error, 0);
     EXPECT_FALSE(none.may_overflow);
@@ -94,7 +99,8 @@ TEST(AttentionBounds, AFactorIsRoundedFromWhereverItIs) {
     EXPECT_GE(factor(Bounded(value, 0, 0, false)).error, unit * std::fabs(value)) << value;
     const double error = factor(Bounded(value, 0.5, 0.25, false)).error, least = 0.5 + unit * (std::fabs(value) + 0.5);
     EXPECT_GE(error, least) << value;
-    EXPECT_LE(error, least * (1 + 2 * detail::kDoubleSlack)) << value << ": twice the slack for the evaluation of bounds in double";
+    EXPECT_LE(error, least * (1 + 2 * detail::kDoubleSlack))
+        << value << ": twice the slack for the evaluation of bounds in double";
   }
 }
 
@@ -134,7 +140,9 @@ struct Row {
     const double offset = random.chance(0.3) ? 100 : 0, slope = random.chance(0.3) ? random.gaussian() : 0;
     for (Index c = 0; c < d; ++c) q.push_back(static_cast<float>(random.gaussian()));
     for (Index j = 0; j < n; ++j)
-      for (Index c = 0; c < d; ++c) k.push_back(static_cast<float>(size * random.gaussian() + (c == 0 ? slope * static_cast<double>(j) / q[0] : 0)));
+      for (Index c = 0; c < d; ++c)
+        k.push_back(
+            static_cast<float>(size * random.gaussian() + (c == 0 ? slope * static_cast<double>(j) / q[0] : 0)));
     for (Index j = 0; j < n; ++j) v.push_back(static_cast<float>(offset + random.gaussian()));
   }
 };
@@ -144,7 +152,8 @@ struct Result {
 };
 
 enum class Way { two_passes, scaled_before, normalized_before, base_2, online, online_base_2, bf16_weights };
-constexpr Way kWays[] = {Way::two_passes, Way::scaled_before, Way::normalized_before, Way::base_2, Way::online, Way::online_base_2, Way::bf16_weights};
+constexpr Way kWays[] = {Way::two_passes, Way::scaled_before, Way::normalized_before, Way::base_2,
+                         Way::online,     Way::online_base_2, Way::bf16_weights};
 constexpr int kTile = 8;
 
 Arithmetic arithmetic_of(Way way) {
@@ -188,11 +197,13 @@ Result evaluate(const Row& row, Way way) {
       const float weight = power(score[at], largest);
       total += weight;
       score[at] = weight;
-      if (way != Way::normalized_before) sum += (way == Way::bf16_weights ? widen(to_bfloat16(weight)) : weight) * row.v[at];
+      if (way != Way::normalized_before)
+        sum += (way == Way::bf16_weights ? widen(to_bfloat16(weight)) : weight) * row.v[at];
     }
   }
   if (way == Way::normalized_before)
-    for (Index j = 0; j < row.n; ++j) sum += score[static_cast<std::size_t>(j)] / total * row.v[static_cast<std::size_t>(j)];
+    for (Index j = 0; j < row.n; ++j)
+      sum += score[static_cast<std::size_t>(j)] / total * row.v[static_cast<std::size_t>(j)];
   const float y = way == Way::normalized_before ? sum : sum * (1 / total);
   return {y, base_2 ? (largest * constant + std::log2(total)) * 0.693147181F : largest + std::log(total)};
 }
@@ -216,8 +227,8 @@ Want bounded(const Row& row, Way way) {
   const std::vector<Bounded> length{Bounded(static_cast<double>(row.n))}, start{Bounded(0)};
   Bounded logsumexp;
   const Shape keys{1, row.n, 1, row.d}, query{1, 1, 1, row.d}, one{1};
-  reference::attention<Bounded>({q.data(), query}, {k.data(), keys}, {values.data(), keys}, {length.data(), one}, {start.data(), one},
-                                {y.data(), query}, {&logsumexp, Shape{1, 1, 1}}, row.scale, 0);
+  reference::attention<Bounded>({q.data(), query}, {k.data(), keys}, {values.data(), keys}, {length.data(), one},
+                                {start.data(), one}, {y.data(), query}, {&logsumexp, Shape{1, 1, 1}}, row.scale, 0);
   return {y[0], logsumexp};
 }
 
@@ -235,7 +246,8 @@ TEST(AttentionBounds, HoldForEveryCorrectEvaluation) {
       worst_logarithm = std::max(worst_logarithm, over(got.logsumexp, want.logsumexp));
       likely = std::max(likely, std::fabs(got.y - want.y.value) / want.y.statistical);
     }
-    fmt::print("way {}: y {:.3f} of the bound ({:.3f} of the statistical one), logsumexp {:.3f}\n", static_cast<int>(way), worst, likely, worst_logarithm);
+    fmt::print("way {}: y {:.3f} of the bound ({:.3f} of the statistical one), logsumexp {:.3f}\n",
+               static_cast<int>(way), worst, likely, worst_logarithm);
     EXPECT_LE(worst, 1);
     EXPECT_LE(worst_logarithm, 1);
     EXPECT_LE(likely, 1);
@@ -248,7 +260,8 @@ TEST(AttentionBounds, ErrorsThatWeightsShareCancel) {
   const std::vector<Bounded> weights{Bounded(1, 0.01, 0.01, false), Bounded(0.5, 0.01, 0.01, false)};
   const WeightedMean<Bounded> mean({weights.data(), Shape{2}}, Bounded(0.0));
   const Bounded near = mean.of([](Index j) { return Bounded(100 + static_cast<double>(j)); });
-  EXPECT_NEAR(near.error, 0.01 * (1.0 / 3 + 2.0 / 3) / (1.5 - 0.02), 1e-4) << "errors times distances over the least sum";
+  EXPECT_NEAR(near.error, 0.01 * (1.0 / 3 + 2.0 / 3) / (1.5 - 0.02), 1e-4)
+      << "errors times distances over the least sum";
 }
 
 TEST(AttentionBounds, WeightsInLessPrecisionThanDeclaredAreSeen) {

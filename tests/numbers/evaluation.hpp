@@ -169,7 +169,9 @@ inline constexpr Reduced kReduced[] = {
     {"toward zero", {.accumulation = Rounding::toward_zero}, toward_zero},
     {"blocks of 4", {.accumulation = Rounding::toward_zero, .block = 4}, block_fused<4>},
     {"blocks of 8", {.accumulation = Rounding::toward_zero, .block = 8}, block_fused<8>},
-    {"three products of TF32", {.inputs = Format::tf32x3, .accumulation = Rounding::toward_zero, .block = 4}, three_products},
+    {"three products of TF32",
+     {.inputs = Format::tf32x3, .accumulation = Rounding::toward_zero, .block = 4},
+     three_products},
     {"subnormals flushed", {.flushes_subnormals = true}, flushing},
 };
 

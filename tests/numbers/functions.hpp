@@ -45,16 +45,14 @@ inline float any_float(Random& random) {
 inline Number argument(Random& random) {
   const float a = any_float(random), b = any_float(random);
   switch (random.below(8)) {
-    case 0:
-      return {a + b, Bounded::input(a) + Bounded::input(b)};
+    case 0: return {a + b, Bounded::input(a) + Bounded::input(b)};
     case 1: {
       const float near =
           -a * (1 + std::ldexp(static_cast<float>(random.gaussian()), -static_cast<int>(random.below(24))));
       const Bounded sum = Bounded::input(a) + Bounded::input(b);
       return {(a + b) + near, sum + Bounded::input(near)};
     }
-    case 2:
-      return {a * b, Bounded::input(a) * Bounded::input(b)};
+    case 2: return {a * b, Bounded::input(a) * Bounded::input(b)};
     case 3: {  // overflows before it is scaled back
       const auto c = static_cast<float>(std::ldexp(random.gaussian(), -static_cast<int>(random.between(60, 140))));
       const auto large = std::ldexp(1.0F, static_cast<int>(random.between(60, 120)));
@@ -65,8 +63,7 @@ inline Number argument(Random& random) {
       const Bounded product = Bounded::input(a) * Bounded::input(b);
       return {std::fma(a, b, -(a * b)), product - product};
     }
-    default:
-      return exact(a);
+    default: return exact(a);
   }
 }
 

@@ -49,14 +49,10 @@ void record(Found& found, float got, const Bounded& want, double error, Floats..
 /// Returns the bound without a term: the argument's error, the function's own, or the unit of the smallest subnormals.
 double left_out(Left left, const Bounded& full, const Bounded& of_exact_arguments, double smallest) {
   switch (left) {
-    case Left::nothing:
-      return full.error;
-    case Left::inherited:
-      return of_exact_arguments.error;
-    case Left::rounding:
-      return std::max(0.0, full.error - of_exact_arguments.error);
-    case Left::smallest:
-      return std::max(0.0, full.error - smallest);
+    case Left::nothing: return full.error;
+    case Left::inherited: return of_exact_arguments.error;
+    case Left::rounding: return std::max(0.0, full.error - of_exact_arguments.error);
+    case Left::smallest: return std::max(0.0, full.error - smallest);
   }
   return 0;
 }
@@ -107,7 +103,8 @@ Found search_softmax(int tile, Left left, int samples = 20'000) {
     const float largest = *std::max_element(x.begin(), x.end());
     const std::size_t which = random.below(n);
     const Bounded term = Bounded::input(x[which]), maximum = Bounded::input(largest);
-    const Rescalings<Bounded> rescalings(static_cast<Index>(n), [&](Index i) { return Bounded::input(x[static_cast<std::size_t>(i)]); });
+    const Rescalings<Bounded> rescalings(static_cast<Index>(n),
+                                         [&](Index i) { return Bounded::input(x[static_cast<std::size_t>(i)]); });
     const Bounded want = softmax_term(term, maximum, rescalings.of(term));
     const double error =
         left == Left::rounding ? std::max(0.0, exp(Bounded::input(x[which]) - maximum).error) : want.error;
@@ -118,7 +115,8 @@ Found search_softmax(int tile, Left left, int samples = 20'000) {
 }
 
 /// Returns the rescalings of the terms `values` +- `error`, in order.
-std::vector<double> rescalings_of(const std::vector<double>& values, double error, int tile, FunctionLibrary functions = FunctionLibrary::cuda) {
+std::vector<double> rescalings_of(const std::vector<double>& values, double error, int tile,
+                                  FunctionLibrary functions = FunctionLibrary::cuda) {
   const Arithmetic arithmetic{.functions = functions, .online_tile = tile};
   const ArithmeticScope scope(arithmetic);
   const auto term = [&](Index i) { return Bounded(values[static_cast<std::size_t>(i)], error, error, false); };

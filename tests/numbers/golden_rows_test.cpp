@@ -32,8 +32,8 @@ TEST(GoldenRows, Rmsnorm) {
   reference::rmsnorm<double>(in(x, matrix), in(weight, vector), out(y, matrix), out(rrms, rows), 0.25);
   expect(rrms, {0.45098761680169801});
   expect(y, {0.90197523360339462, -0.90197523360339462, 0.67648142520254597});
-  reference::rmsnorm_backward<double>(in(x, matrix), in(weight, vector), in(rrms, rows), in(dy, matrix), out(dx, matrix),
-                                      out(dweight, vector));
+  reference::rmsnorm_backward<double>(in(x, matrix), in(weight, vector), in(rrms, rows), in(dy, matrix),
+                                      out(dx, matrix), out(dweight, vector));
   expect(dx, {1.0089892443698991, 0.68794721207038573, 0.095548223898664685});
   expect(dweight, {0.45098761680169801, -1.8039504672067893, -1.3529628504050919});
 }
@@ -63,7 +63,8 @@ TEST(GoldenRows, SiluMul) {
   Values y(2), dgate(2), dup(2);
   reference::silu_mul<double>(in(gate, matrix), in(up, matrix), out(y, matrix));
   expect(y, {3 * 0.73105857863000488, 5 * -0.23840584404423511});
-  reference::silu_mul_backward<double>(in(gate, matrix), in(up, matrix), in(dy, matrix), out(dgate, matrix), out(dup, matrix));
+  reference::silu_mul_backward<double>(in(gate, matrix), in(up, matrix), in(dy, matrix), out(dgate, matrix),
+                                       out(dup, matrix));
   expect(dgate, {6 * 0.92767051187148673, -5 * -0.090784248784895479});
   expect(dup, {2 * 0.73105857863000488, 0.23840584404423511});
 }

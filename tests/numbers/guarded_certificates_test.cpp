@@ -33,7 +33,9 @@ class Pages {
   bool hold(const void* p) const { return p >= begin_ && p < begin_ + kBytes; }
   void* take(std::size_t size, GuardPage at) {
     const std::size_t bytes = rounded_up(std::max<std::size_t>(size, 1)), offset = used_.fetch_add(bytes + kPage);
-    if (begin_ == MAP_FAILED || offset + bytes + kPage > kBytes || mprotect(begin_ + offset, bytes, PROT_READ | PROT_WRITE) != 0) return nullptr;
+    if (begin_ == MAP_FAILED || offset + bytes + kPage > kBytes ||
+        mprotect(begin_ + offset, bytes, PROT_READ | PROT_WRITE) != 0)
+      return nullptr;
     return begin_ + offset + (at == GuardPage::behind ? bytes - size : 0);
   }
   void give_back(void* p, std::size_t size) {
@@ -45,7 +47,8 @@ class Pages {
   static constexpr std::ptrdiff_t kPage = 4096;
   static constexpr std::size_t kBytes = std::size_t{1} << 34;
   static std::size_t rounded_up(std::size_t size) { return (size + kPage - 1) / kPage * kPage; }
-  std::byte* begin_ = static_cast<std::byte*>(mmap(nullptr, kBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+  std::byte* begin_ =
+      static_cast<std::byte*>(mmap(nullptr, kBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
   std::atomic<std::size_t> used_{kPage};
 };
 
@@ -66,7 +69,8 @@ void guard_allocations(GuardPage at) {
 // at a page's end is aligned.
 [[gnu::noinline]] void* operator new(std::size_t size) {
   using namespace assay::numbers::guarded_certificates_test;
-  void* const p = guard_page == GuardPage::none ? std::malloc(std::max<std::size_t>(size, 1)) : pages->take(size, guard_page);
+  void* const p =
+      guard_page == GuardPage::none ? std::malloc(std::max<std::size_t>(size, 1)) : pages->take(size, guard_page);
   if (p == nullptr) throw std::bad_alloc();
   return p;
 }
@@ -135,7 +139,8 @@ TEST_P(GuardedCertificates, TouchNothingElse) {
           certify(op, d, results);
         }
     });
-    EXPECT_EQ(ended, "") << "with guard pages " << (at == GuardPage::behind ? "behind" : "before") << " what is allocated";
+    EXPECT_EQ(ended, "") << "with guard pages " << (at == GuardPage::behind ? "behind" : "before")
+                         << " what is allocated";
   }
 }
 

@@ -35,7 +35,8 @@ class Guarded {
     if (mapped == MAP_FAILED) std::abort();
     all_ = static_cast<std::byte*>(mapped);
     if (bytes > 0 && mprotect(all_ + page, bytes, PROT_READ | PROT_WRITE) != 0) std::abort();
-    data_ = reinterpret_cast<T*>(guard_page == GuardPage::behind ? all_ + page + bytes - size * sizeof(T) : all_ + page);
+    data_ =
+        reinterpret_cast<T*>(guard_page == GuardPage::behind ? all_ + page + bytes - size * sizeof(T) : all_ + page);
   }
   ~Guarded() { munmap(all_, length_); }
   Guarded(const Guarded&) = delete;
@@ -50,7 +51,8 @@ class Guarded {
 
 /// Runs the reference on a problem's values.
 template <class T>
-void run_guarded(const OpDescriptor& op, ReferenceFn<T> reference, const Problem& problem, const Case& c, GuardPage guard_page) {
+void run_guarded(const OpDescriptor& op, ReferenceFn<T> reference, const Problem& problem, const Case& c,
+                 GuardPage guard_page) {
   std::vector<std::unique_ptr<Guarded<T>>> held;
   std::vector<View<T>> views;
   for (std::size_t t = 0; t < op.tensors.size(); ++t) {
@@ -91,14 +93,15 @@ TEST_P(GuardedReferences, TouchTheirTensorsOnly) {
         run_guarded<Bounded>(op, oracle(op.name).bounded, problem, c, guard_page);
       }
     });
-    EXPECT_EQ(ended, "") << op.name << " reads or writes " << (guard_page == GuardPage::behind ? "behind" : "before") << " a tensor";
+    EXPECT_EQ(ended, "") << op.name << " reads or writes " << (guard_page == GuardPage::behind ? "behind" : "before")
+                         << " a tensor";
   }
 }
 
 /// Returns the gradients of a backward reference at a point, with a null tensor for gradient `not_wanted`, or for all
 /// if it is -1.
 Values<double> guarded_gradients(const GradientPoint& point, const Values<double>& results, int not_wanted,
-                                GuardPage guard_page) {
+                                 GuardPage guard_page) {
   const OpDescriptor& op = *point.c.op;
   std::vector<std::unique_ptr<Guarded<double>>> held;
   std::vector<View<double>> views;

@@ -33,10 +33,11 @@ struct Layer {
   Vector x, weight, bias, b, t, y;
 
   Layer(Distribution d, Index biases, float alpha, Random& random)
-      : s(random.between(1, 20)), in(random.between(0, 70)), out(random.between(1, 40)), r(random.between(1, 20)), biases(biases),
-        alpha(alpha), x(make_vector(d, true, s * in, random)), weight(make_vector(d, false, out * in, random)),
-        bias(make_vector(d, false, biases * out, random)), b(make_vector(d, false, out * r, random)),
-        t(make_vector(d, true, s * r, random)), y(static_cast<std::size_t>(s * out)) {}
+      : s(random.between(1, 20)), in(random.between(0, 70)), out(random.between(1, 40)), r(random.between(1, 20)),
+        biases(biases), alpha(alpha), x(make_vector(d, true, s * in, random)),
+        weight(make_vector(d, false, out * in, random)), bias(make_vector(d, false, biases * out, random)),
+        b(make_vector(d, false, out * r, random)), t(make_vector(d, true, s * r, random)),
+        y(static_cast<std::size_t>(s * out)) {}
 
   float scale() const { return alpha / static_cast<float>(r); }
   void compute(Dot dot, bool adapter, Place place) {
@@ -49,17 +50,19 @@ struct Layer {
       }
   }
   Certified certified() const {
-    return contract::freivalds_linear(matrix(x, s, in), matrix(weight, out, in), matrix(bias, biases, out), matrix(y, s, out));
+    return contract::freivalds_linear(matrix(x, s, in), matrix(weight, out, in), matrix(bias, biases, out),
+                                      matrix(y, s, out));
   }
   Certified certified_adapter() const {
-    return contract::freivalds_lora(matrix(x, s, in), matrix(weight, out, in), matrix(bias, biases, out), matrix(t, s, r),
-                                    matrix(b, out, r), alpha, matrix(y, s, out));
+    return contract::freivalds_lora(matrix(x, s, in), matrix(weight, out, in), matrix(bias, biases, out),
+                                    matrix(t, s, r), matrix(b, out, r), alpha, matrix(y, s, out));
   }
 
  private:
   float adapted(Dot dot, Place place, Index i, Index o) const {
     if (place == Place::to_sum) return scale() * dot(row(t, i, r), row(b, o, r), r);
-    Vector scaled(row(place == Place::to_t ? t : b, place == Place::to_t ? i : o, r), row(place == Place::to_t ? t : b, place == Place::to_t ? i : o, r) + r);
+    Vector scaled(row(place == Place::to_t ? t : b, place == Place::to_t ? i : o, r),
+                  row(place == Place::to_t ? t : b, place == Place::to_t ? i : o, r) + r);
     for (float& e : scaled) e *= scale();
     return place == Place::to_t ? dot(scaled.data(), row(b, o, r), r) : dot(row(t, i, r), scaled.data(), r);
   }
@@ -146,7 +149,8 @@ Certified nf4_certified(float x, unsigned code, float scale, float y) {
   std::vector<std::uint8_t> codes(64, static_cast<std::uint8_t>(code << 4U | code));
   std::fill(codes.begin() + 32, codes.end(), std::uint8_t{0xff});
   const Vector scales{scale, 1}, result{y, 64 * x};
-  return contract::freivalds_nf4_nt(matrix(row, 1, 64), {codes.data(), {2, 32}}, matrix(scales, 2, 1), matrix(result, 1, 2));
+  return contract::freivalds_nf4_nt(matrix(row, 1, 64), {codes.data(), {2, 32}}, matrix(scales, 2, 1),
+                                    matrix(result, 1, 2));
 }
 
 TEST(Nf4Certificate, TakesScalesOfTermsAndOfSums) {
@@ -166,9 +170,11 @@ TEST(Nf4Certificate, LeavesOutWhatOverflowsBeforeItIsScaled) {
   const Vector x{0x1p127F, 0x1p127F, -0x1p127F, -0x1p127F}, scale{0x1p-20F};
   const std::vector<std::uint8_t> codes(32, 0xff);
   const auto holds = [&](const Vector& row, float y) {
-    return contract::freivalds_nf4_nt(matrix(row, 1, 4), {codes.data(), {1, 32}}, matrix(scale, 1, 1), {&y, {1, 1}}).holds;
+    return contract::freivalds_nf4_nt(matrix(row, 1, 4), {codes.data(), {1, 32}}, matrix(scale, 1, 1), {&y, {1, 1}})
+        .holds;
   };
-  for (const float y : {0.0F, std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) EXPECT_TRUE(holds(x, y)) << y;
+  for (const float y : {0.0F, std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()})
+    EXPECT_TRUE(holds(x, y)) << y;
   const Vector small{0x1p100F, 0x1p100F, -0x1p100F, -0x1p100F};
   EXPECT_TRUE(holds(small, 0));
   EXPECT_FALSE(holds(small, std::numeric_limits<float>::quiet_NaN()));
@@ -178,11 +184,14 @@ TEST(Nf4Certificate, SaysWhatItLeftOut) {
   const Vector a{1, 2, 3, 4}, b{1, 0, 0, 1}, right{1, 2, 3, 4}, wrong{1, 2, 3, 5};
   contract::ExcludedLines left_out(2, 2);
   left_out.rows[0] = true;
-  const auto check = [&](const Vector& c) { return contract::freivalds_partial(left_out, matrix(a, 2, 2), matrix(b, 2, 2), matrix(c, 2, 2)); };
+  const auto check = [&](const Vector& c) {
+    return contract::freivalds_partial(left_out, matrix(a, 2, 2), matrix(b, 2, 2), matrix(c, 2, 2));
+  };
   EXPECT_TRUE(check(right).holds);
   EXPECT_TRUE(check({9, 9, 3, 4}).holds);
   ASSERT_FALSE(check(wrong).holds);
-  EXPECT_EQ(check(wrong).values.find("without 1 rows and 0 columns in which correct kernels differ, "), 0U) << check(wrong).values;
+  EXPECT_EQ(check(wrong).values.find("without 1 rows and 0 columns in which correct kernels differ, "), 0U)
+      << check(wrong).values;
 }
 
 /// Exactly the rows that may overflow are left out: a row that overflows when scaled before zero weights remove it, or
@@ -195,10 +204,16 @@ TEST(Nf4Certificate, LeavesOutEveryRowThatOverflowsAndNoOther) {
     for (std::size_t wrong = 0; wrong < 3; ++wrong) {
       Vector dy(3, 1), dx(3, 0), x(6, 0), y(3, 0);
       dy[at] = kMax, dx[wrong] = kNan;
-      EXPECT_EQ(contract::freivalds_nf4(matrix(dy, 3, 1), {zeros.data(), {1, 32}}, matrix(large, 1, 1), matrix(dx, 3, 1)).holds, wrong == at)
+      EXPECT_EQ(
+          contract::freivalds_nf4(matrix(dy, 3, 1), {zeros.data(), {1, 32}}, matrix(large, 1, 1), matrix(dx, 3, 1))
+              .holds,
+          wrong == at)
           << at << ' ' << wrong;
       x[2 * at] = kMax, x[2 * at + 1] = -kMax, y[wrong] = kNan;
-      EXPECT_EQ(contract::freivalds_nf4_nt(matrix(x, 3, 2), {ones.data(), {1, 32}}, matrix(small, 1, 1), matrix(y, 3, 1)).holds, wrong == at)
+      EXPECT_EQ(
+          contract::freivalds_nf4_nt(matrix(x, 3, 2), {ones.data(), {1, 32}}, matrix(small, 1, 1), matrix(y, 3, 1))
+              .holds,
+          wrong == at)
           << at << ' ' << wrong;
     }
 }
@@ -222,7 +237,8 @@ TEST(DecodeCertificate, EveryElementOfANewRowIsInTheCache) {
   std::copy(row.begin(), row.end(), cache.begin() + 12);
   const auto holds = [&] {
     return contract::appended(StorageView(View<const float>(row.data(), {1, 2, 3})), {lengths.data(), {1}},
-                              StorageView(View<const float>(cache.data(), {1, 4, 2, 3}))).holds;
+                              StorageView(View<const float>(cache.data(), {1, 4, 2, 3})))
+        .holds;
   };
   EXPECT_TRUE(holds());
   for (std::size_t i = 12; i < 18; ++i) {
@@ -240,7 +256,8 @@ TEST(DecodeCertificate, KnowsWhatIsInTheCache) {
     d.y = {inside};
     EXPECT_TRUE(d.certified().holds) << inside;
   }
-  for (const float outside : {0.999F, 3.001F, 100.0F, std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+  for (const float outside :
+       {0.999F, 3.001F, 100.0F, std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
     d.y = {outside};
     EXPECT_FALSE(d.certified().holds) << outside;
   }

@@ -56,7 +56,8 @@ const Computation kComputations[] = {
        return sum.value();
      }},
     {"sum of two", [](const Floats& x) { return half(x[0] + x[1]); }, [](const Bounds& x) { return x[0] + x[1]; }},
-    {"product", [](const Floats& x) { return half(x[0] * x[1]); }, [](const Bounds& x) { return Bounded(x[0] * x[1]); }},
+    {"product", [](const Floats& x) { return half(x[0] * x[1]); },
+     [](const Bounds& x) { return Bounded(x[0] * x[1]); }},
     {"quotient", [](const Floats& x) { return half(x[0] / x[1]); }, [](const Bounds& x) { return x[0] / x[1]; }},
     {"square root", [](const Floats& x) { return half(std::sqrt(std::fabs(x[0]))); },
      [](const Bounds& x) { return sqrt(Bounded(std::fabs(x[0].value), x[0].error, x[0].statistical, false)); }},
@@ -81,7 +82,8 @@ TEST(NarrowAccumulator, SubnormalResultsAreWithinTheirBounds) {
       const Bounded want = c.bound(bounds);
       if (want.may_overflow || !std::isfinite(want.value)) continue;
       const double off = std::fabs(got - want.value);
-      ASSERT_LE(off, want.error) << c.name << ": got " << got << ", want " << want.value << " of " << x[0] << ", " << x[1];
+      ASSERT_LE(off, want.error) << c.name << ": got " << got << ", want " << want.value << " of " << x[0] << ", "
+                                 << x[1];
       if (off > 0) worst = std::max(worst, off / want.error);
     }
     fmt::print("{:>16}: largest error / bound {:.3f}\n", c.name, worst);

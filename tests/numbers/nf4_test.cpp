@@ -70,7 +70,7 @@ TEST(Nf4, TablesAreTheSameWhenTheyAreComputedAgain) {
 TEST(Nf4, MidpointsAreThePublishedOnes) {
   // From dQuantizeNF4 of bitsandbytes (csrc/kernels.cu), in ascending order.
   constexpr float kPublished[] = {
-      -0.8480964004993439F, -0.6106329262256622F,   -0.4599952697753906F, -0.33967943489551544F, -0.23460740596055984F,
+      -0.8480964004993439F,  -0.6106329262256622F,   -0.4599952697753906F, -0.33967943489551544F, -0.23460740596055984F,
       -0.13791173323988914F, -0.045525018125772476F, 0.03979014977812767F, 0.1202552504837513F,   0.2035212516784668F,
       0.2920137718319893F,   0.3893125355243683F,    0.5016634166240692F,  0.6427869200706482F,   0.8614784181118011F};
   for (std::size_t i = 0; i < kNf4Midpoints.size(); ++i) {
@@ -91,7 +91,7 @@ TEST(Nf4, CodesByHand) {
   Values codes(2 * 64, 99), absmax(2 * 2, 99);
   reference::nf4_quantize<double>(in(x, {2, 65}), out(codes, {2, 64}), out(absmax, {2, 2}));
   Values want(2 * 64, 0x77);
-  want[0] = 0x0f;       // -1, 1
+  want[0] = 0x0f;         // -1, 1
   want[1] = 10 * 16 + 4;  // 0.246, -0.284: 0.25 is below 0.292, -0.25 below -0.2346
   want[2] = 7 * 16 + 8;   // the midpoint 0.03979 separates the two
   want[32] = 0x07;

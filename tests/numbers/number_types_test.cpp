@@ -202,8 +202,8 @@ TEST(BoundedType, TheReciprocalRootOfAZeroThatIsOffIsAnything) {
 /// A thread's initial state equals its state after leaving another arithmetic: bounds do not depend on history.
 TEST(BoundedType, BoundsAreThoseOfTheirArithmeticInANewThreadToo) {
   const auto all = [](const Roundings& r) {
-    return std::tuple(r.unit, r.division, r.input_unit, r.input_floor, r.input_largest, r.underflow, r.flush, r.largest, r.saturates,
-                      r.nearest);
+    return std::tuple(r.unit, r.division, r.input_unit, r.input_floor, r.input_largest, r.underflow, r.flush, r.largest,
+                      r.saturates, r.nearest);
   };
   decltype(all(Roundings::current())) first, later;
   std::thread([&] {
@@ -227,7 +227,8 @@ TEST(BoundedType, AQuotientByAReciprocalLosesOnlyWhatIsSubnormal) {
   };
   for (const float y : {0x1p125F, 0x1p126F}) {
     EXPECT_GE(roundings(y), 2) << y;
-    EXPECT_LE(roundings(y), 2 + 0x1p-24 + 0x1p-20) << y << ": their product, and half a subnormal beside a quotient of at least 2^-106";
+    EXPECT_LE(roundings(y), 2 + 0x1p-24 + 0x1p-20)
+        << y << ": their product, and half a subnormal beside a quotient of at least 2^-106";
   }
   EXPECT_GE(roundings(std::nextafter(0x1p126F, INFINITY)), 2.5);
 }
@@ -259,7 +260,8 @@ TEST(BoundedType, BlocksAlignSubnormalFactorsAsTheSmallestNormalNumber) {
   for (const float beside : {0x1p-12F, 0x1p-13F}) EXPECT_GE(error_of(0x1p15F, 0x1p-24F, beside), beside * beside);
   EXPECT_GE(error_of(0x1p15F, 0x1p-15F, 0x1p-12F), 0x1p-23 - 0x1p-25) << "every subnormal";
   EXPECT_LE(error_of(0x1p15F, 0x1p-24F, 0x1p-12F), 16 * 0x1p-23) << "four products of 2^1, of 2^-23 each, and no more";
-  EXPECT_LE(error_of(0x1p5F, 0x1p-14F, 0x1p-12F), 16 * 0x1p-23 * 0x1p-9) << "a normal factor counts with its own exponent";
+  EXPECT_LE(error_of(0x1p5F, 0x1p-14F, 0x1p-12F), 16 * 0x1p-23 * 0x1p-9)
+      << "a normal factor counts with its own exponent";
   EXPECT_LE(error_of(0x1p15F, 0, 0x1p-12F), 0x1p-44) << "zero is no product to align to";
 }
 
@@ -316,7 +318,8 @@ TEST(Derivatives, OfEachFunction) {
   for (const double x : {0.25, 0.7, 1.5, 3.0})
     each_function<double>(x, [](const Dual<double>& found, double value, double derivative) {
       EXPECT_EQ(found.value, value);
-      EXPECT_LE(std::fabs(found.derivative - derivative), kRoundings * std::fabs(derivative)) << found.derivative << " for " << derivative;
+      EXPECT_LE(std::fabs(found.derivative - derivative), kRoundings * std::fabs(derivative))
+          << found.derivative << " for " << derivative;
     });
 }
 
@@ -369,8 +372,10 @@ TEST(BoundedType, BoundsUpToTheLargestDoubleAreFinite) {
 
 /// From IEEE 754: the largest significand times the largest power of two.
 TEST(BoundedType, InputsOfEachFormatReachToItsLargestNumber) {
-  const std::pair<Format, double> largest[] = {{Format::f32, FLT_MAX}, {Format::tf32, 0x1.ffcp127}, {Format::f16, 65504}, {Format::bf16, 0x1.fep127}};
-  for (const auto& [format, number] : largest) EXPECT_EQ(Roundings(Arithmetic{.inputs = format}).input_largest, number) << name(format);
+  const std::pair<Format, double> largest[] = {
+      {Format::f32, FLT_MAX}, {Format::tf32, 0x1.ffcp127}, {Format::f16, 65504}, {Format::bf16, 0x1.fep127}};
+  for (const auto& [format, number] : largest)
+    EXPECT_EQ(Roundings(Arithmetic{.inputs = format}).input_largest, number) << name(format);
 }
 
 TEST(BoundedType, OrderLooksAtTheValueOnly) {

@@ -43,7 +43,8 @@ struct Audit {
 /// `planted`: a relative error put into the oracle's values.
 void audit(const OpDescriptor& op, const Case& c, double planted, Audit& found) {
   const Problem problem = make_problem(op, c, Arithmetic{});
-  Numbers<Bounded> bounded(problem, [](float x, bool real) { return real ? Bounded::input(x) : Bounded(x, 0, 0, false); });
+  Numbers<Bounded> bounded(problem,
+                           [](float x, bool real) { return real ? Bounded::input(x) : Bounded(x, 0, 0, false); });
   Numbers<Digits50> exact(problem, [](float x, bool) { return Digits50(x); });
   oracle(op.name).bounded(bounded.views, problem.params);
   oracle(op.name).digits50->run(exact.views, problem.params);
@@ -52,15 +53,16 @@ void audit(const OpDescriptor& op, const Case& c, double planted, Audit& found) 
     for (std::size_t i = 0; i < bounded.values[t].size(); ++i) {
       const Bounded& got = bounded.values[t][i];
       if (!std::isfinite(got.value) || !std::isfinite(got.error)) continue;  // the comparator covers classes
-      const auto difference = static_cast<double>(abs(Digits50(exact.values[t][i] - Digits50(got.value * (1 + planted)))));
+      const auto difference =
+          static_cast<double>(abs(Digits50(exact.values[t][i] - Digits50(got.value * (1 + planted)))));
       ++found.compared;
       if (difference == 0) continue;
       ++found.inexact;
       const double ratio = difference / (kDouble * got.error);
       if (ratio <= found.worst) continue;
       found.worst = ratio;
-      found.where = fmt::format("{}: {}[{}] = {:.17g}, {:.3g} off where {:.3g} is allowed", describe(op, c), op.tensors[t].name, i,
-                                got.value, difference, kDouble * got.error);
+      found.where = fmt::format("{}: {}[{}] = {:.17g}, {:.3g} off where {:.3g} is allowed", describe(op, c),
+                                op.tensors[t].name, i, got.value, difference, kDouble * got.error);
     }
   }
 }
@@ -81,8 +83,8 @@ TEST_P(OracleAudit, DoubleIsWithinItsShareOfTheBoundOfFiftyDigits) {
   const Audit found = audit(*GetParam(), 0);
   EXPECT_LE(found.worst, 1) << found.where;
   EXPECT_GT(found.compared, 0);
-  fmt::print("{:<24} {:>7} elements, {:>7} of them inexact in double, largest share {:.3f}\n", GetParam()->name, found.compared,
-             found.inexact, found.worst);
+  fmt::print("{:<24} {:>7} elements, {:>7} of them inexact in double, largest share {:.3f}\n", GetParam()->name,
+             found.compared, found.inexact, found.worst);
 }
 
 TEST_P(OracleAudit, SeesAnErrorFarBelowFloats) { EXPECT_GT(audit(*GetParam(), 0x1p-44).worst, 1); }

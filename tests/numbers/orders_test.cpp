@@ -43,18 +43,21 @@ const Shape kOne{1, 1};
 
 Bounded of_silu(const Inputs& in) {
   Bounded x = Bounded::input(in[0]), dy = Bounded::input(in[1]), dx;
-  reference::silu_backward<Bounded>(View<const Bounded>(&x, kOne), View<const Bounded>(&dy, kOne), View<Bounded>(&dx, kOne));
+  reference::silu_backward<Bounded>(View<const Bounded>(&x, kOne), View<const Bounded>(&dy, kOne),
+                                    View<Bounded>(&dx, kOne));
   return dx;
 }
 Bounded of_silu_mul(const Inputs& in) {
   Bounded gate = Bounded::input(in[0]), up = Bounded::input(in[1]), dy = Bounded::input(in[2]), dgate;
-  reference::silu_mul_backward<Bounded>(View<const Bounded>(&gate, kOne), View<const Bounded>(&up, kOne), View<const Bounded>(&dy, kOne),
-                                        View<Bounded>(&dgate, kOne), View<Bounded>(nullptr, kOne));
+  reference::silu_mul_backward<Bounded>(View<const Bounded>(&gate, kOne), View<const Bounded>(&up, kOne),
+                                        View<const Bounded>(&dy, kOne), View<Bounded>(&dgate, kOne),
+                                        View<Bounded>(nullptr, kOne));
   return dgate;
 }
 /// One class only: p = exp(logit - logsumexp), here with a logsumexp of 0.
 Bounded of_cross_entropy(const Inputs& in) {
-  Bounded logit = Bounded::input(-std::fabs(in[0])), weight = Bounded::input(in[1]), dloss = Bounded::input(in[2]), dlogit;
+  Bounded logit = Bounded::input(-std::fabs(in[0])), weight = Bounded::input(in[1]), dloss = Bounded::input(in[2]),
+          dlogit;
   Bounded zero(0.0), one(1.0);
   const Shape single{1};
   reference::cross_entropy_backward<Bounded>(View<const Bounded>(&logit, kOne), View<const Bounded>(&zero, single),
@@ -66,26 +69,31 @@ Bounded of_cross_entropy(const Inputs& in) {
 /// One entry y only, so that the sum is y dy.
 Bounded of_softmax(const Inputs& in) {
   Bounded y = Bounded::input(in[0]), dy = Bounded::input(in[1]), dx;
-  reference::softmax_backward<Bounded>(View<const Bounded>(&y, kOne), View<const Bounded>(&dy, kOne), View<Bounded>(&dx, kOne));
+  reference::softmax_backward<Bounded>(View<const Bounded>(&y, kOne), View<const Bounded>(&dy, kOne),
+                                       View<Bounded>(&dx, kOne));
   return dx;
 }
 
 float sigmoid_of(float x) { return 1 / (1 + std::exp(-x)); }
 
 const Order kOrders[] = {
-    {"silu, dy s first", of_silu, [](const Inputs& in) {
+    {"silu, dy s first", of_silu,
+     [](const Inputs& in) {
        const float s = sigmoid_of(in[0]);
        return in[1] * s * (1 + in[0] * (1 - s));
      }},
-    {"silu, gated, dy up s first", of_silu_mul, [](const Inputs& in) {
+    {"silu, gated, dy up s first", of_silu_mul,
+     [](const Inputs& in) {
        const float s = sigmoid_of(in[0]);
        return in[2] * in[1] * s * (1 + in[0] * (1 - s));
      }},
-    {"silu, gated, up last", of_silu_mul, [](const Inputs& in) {
+    {"silu, gated, up last", of_silu_mul,
+     [](const Inputs& in) {
        const float s = sigmoid_of(in[0]);
        return in[2] * s * (1 + in[0] * (1 - s)) * in[1];
      }},
-    {"cross-entropy, two products", of_cross_entropy, [](const Inputs& in) {
+    {"cross-entropy, two products", of_cross_entropy,
+     [](const Inputs& in) {
        const float scale = in[1] * in[2];
        return std::exp(-std::fabs(in[0])) * scale - scale;
      }},
@@ -109,7 +117,8 @@ TEST(Orders, OfOtherFrameworksAreWithinTheBound) {
       const Bounded want = order.bound(in);
       const float got = order.computed(in);
       if (want.may_overflow && !std::isfinite(got)) continue;
-      const std::string where = fmt::format("{}: got {} of {} {} {}, want {} within {}", order.name, got, in[0], in[1], in[2], want.value, want.error);
+      const std::string where = fmt::format("{}: got {} of {} {} {}, want {} within {}", order.name, got, in[0], in[1],
+                                            in[2], want.value, want.error);
       ASSERT_EQ(std::isnan(got), std::isnan(want.value)) << where;
       ASSERT_EQ(std::isfinite(got), std::isfinite(want.value)) << where;
       if (!std::isfinite(got)) {
@@ -131,7 +140,8 @@ TEST(Orders, OfNf4AreWithinBoundAndCertificate) {
   Random random(3);
   double worst = 0;
   for (int n = 0; n < 20'000; ++n) {
-    const float x = draw(random, 1), scale = static_cast<float>(std::ldexp(random.gaussian(), static_cast<int>(random.between(-30, 30))));
+    const float x = draw(random, 1),
+                scale = static_cast<float>(std::ldexp(random.gaussian(), static_cast<int>(random.between(-30, 30))));
     const auto code = static_cast<std::uint8_t>(random.below(16) << 4);
     const float entry = kNf4[code >> 4];
     if (!std::isfinite(x)) continue;
@@ -150,7 +160,8 @@ TEST(Orders, OfNf4AreWithinBoundAndCertificate) {
         continue;
       }
       ASSERT_LE(std::fabs(got - want.value), want.error) << where;
-      if (want.error > 0 && std::isfinite(want.error)) worst = std::max(worst, std::fabs(got - want.value) / want.error);
+      if (want.error > 0 && std::isfinite(want.error))
+        worst = std::max(worst, std::fabs(got - want.value) / want.error);
     }
     ASSERT_TRUE(contract::freivalds_nf4_nt(fx, bytes, fscale, View<const float>(&last, kOne)).holds) << where;
     ASSERT_TRUE(contract::freivalds_nf4(fx, bytes, fscale, View<const float>(&first, kOne)).holds) << where;
@@ -166,7 +177,8 @@ TEST(Orders, AMeanOfPartsThatAreOffIsNotExact) {
   double worst = 0;
   for (const float from : {1 - 0x1p-23f, 1.0f, 1 + 0x1p-23f})
     for (const float to : {3 - 0x1p-22f, 3.0f, 3 + 0x1p-22f})
-      for (const float got : {0.5f * from + 0.5f * to, from + 0.5f * (to - from)}) worst = std::max(worst, std::fabs(got - mean.value));
+      for (const float got : {0.5f * from + 0.5f * to, from + 0.5f * (to - from)})
+        worst = std::max(worst, std::fabs(got - mean.value));
   EXPECT_EQ(mean.value, 2);
   EXPECT_LE(worst, mean.error);
   EXPECT_GT(worst, 0.5 * a.error + 0.5 * b.error) << "what the parts bring along is less";
@@ -175,7 +187,9 @@ TEST(Orders, AMeanOfPartsThatAreOffIsNotExact) {
 TEST(Orders, AProductOfFourInAnyNumbers) {
   EXPECT_EQ(reference::product_of_four(2.0, 3.0, 5.0, 7.0), 210);
   EXPECT_EQ(reference::product_of_four(Bounded(2.0), Bounded(3.0), Bounded(5.0), Bounded(7.0)).value, 210);
-  EXPECT_EQ(reference::product_of_four(Dual<double>(2, 1), Dual<double>(3, 0), Dual<double>(5, 0), Dual<double>(7, 0)).derivative, 105);
+  EXPECT_EQ(reference::product_of_four(Dual<double>(2, 1), Dual<double>(3, 0), Dual<double>(5, 0), Dual<double>(7, 0))
+                .derivative,
+            105);
 }
 
 /// Any two or three factors may be multiplied first; a product equal to the largest float does not overflow.
@@ -185,8 +199,8 @@ TEST(Orders, AProductOfFourMayOverflowWhereTwoOrThreeFactorsDo) {
     std::ranges::sort(f);
     int which = 0, all = 0;
     do {
-      const Bounded x = reference::product_of_four(Bounded(f[0], 0, 0, false), Bounded(f[1], 0, 0, false), Bounded(f[2], 0, 0, false),
-                                                   Bounded(f[3], 0, 0, false));
+      const Bounded x = reference::product_of_four(Bounded(f[0], 0, 0, false), Bounded(f[1], 0, 0, false),
+                                                   Bounded(f[2], 0, 0, false), Bounded(f[3], 0, 0, false));
       which += x.may_overflow, ++all;
     } while (std::next_permutation(f, f + 4));
     EXPECT_TRUE(which == 0 || which == all) << "in " << which << " of " << all << " orders of the arguments";
@@ -201,7 +215,8 @@ TEST(Orders, AProductOfFourMayOverflowWhereTwoOrThreeFactorsDo) {
   EXPECT_FALSE(may_overflow(kInf, 0x1p-40, 0x1p-40, 0x1p-40));
   EXPECT_FALSE(may_overflow(kInf, 0, 1, 1)) << "NaN in every order";
   const auto flag = [](double a, double b, double c, double d) {
-    return reference::product_of_four(Bounded(a, 0, 0, false), Bounded(b, 0, 0, false), Bounded(c, 0, 0, false), Bounded(d, 0, 0, false))
+    return reference::product_of_four(Bounded(a, 0, 0, false), Bounded(b, 0, 0, false), Bounded(c, 0, 0, false),
+                                      Bounded(d, 0, 0, false))
         .may_overflow;
   };
   EXPECT_FALSE(flag(FLT_MAX, 0.5, 0.5, 1)) << "the largest times one";
@@ -240,18 +255,21 @@ TEST(Orders, OfAScaledDotAreWithinItsBound) {
     ScaledDot<Bounded> dot{Bounded(static_cast<double>(scale))};
     const int exponent = static_cast<int>(random.between(-60, 40));
     for (std::uint64_t i = 0; i < n; ++i) {
-      const float x = static_cast<float>(std::ldexp(random.gaussian(), exponent)), y = static_cast<float>(std::ldexp(random.gaussian(), -exponent - (trial % 2) * 140));
+      const float x = static_cast<float>(std::ldexp(random.gaussian(), exponent)),
+                  y = static_cast<float>(std::ldexp(random.gaussian(), -exponent - (trial % 2) * 140));
       dot.add(Bounded::input(x), Bounded::input(y));
       sums[0] += x * y, sums[1] += (x * scale) * y, sums[2] += (x * root) * (y * root);
     }
     sums[0] *= scale;
     const Bounded want = dot.value();
     for (int o = 0; o < 3; ++o) {
-      ASSERT_LE(std::fabs(sums[o] - want.value), want.error) << "order " << o << " of " << n << " terms, scale " << scale;
+      ASSERT_LE(std::fabs(sums[o] - want.value), want.error)
+          << "order " << o << " of " << n << " terms, scale " << scale;
       if (want.error > 0) worst[o] = std::max(worst[o], std::fabs(sums[o] - want.value) / want.error);
     }
   }
-  fmt::print("scaled dot: largest error / bound {:.3f} on the sum, {:.3f} on a factor, {:.3f} on both\n", worst[0], worst[1], worst[2]);
+  fmt::print("scaled dot: largest error / bound {:.3f} on the sum, {:.3f} on a factor, {:.3f} on both\n", worst[0],
+             worst[1], worst[2]);
   EXPECT_GT(worst[2], 0.5);
 }
 
@@ -270,11 +288,12 @@ TEST(Orders, AWholeBlockOfNf4HasOneScale) {
 TEST(Orders, AnInfiniteStepOfQ4KMayMeetNoZero) {
   std::vector<Bounded> bytes(q4_k::kBytes, Bounded(0.0));
   bytes[0] = Bounded(0.0), bytes[1] = Bounded(0x7c);  // d is infinite, dmin 0
-  bytes[q4_k::kPacked] = Bounded(1.0);                 // sc[0] = 1, all others 0
+  bytes[q4_k::kPacked] = Bounded(1.0);                // sc[0] = 1, all others 0
   for (std::size_t i = q4_k::kCodes; i < bytes.size(); ++i) bytes[i] = Bounded(0x11);
   const std::vector<Bounded> x(64, Bounded(1.0));
   Bounded y;
-  reference::q4_k_gemv<Bounded>(View<const Bounded>(bytes.data(), {1, q4_k::kBytes}), View<const Bounded>(x.data(), {64}), View<Bounded>(&y, {1}));
+  reference::q4_k_gemv<Bounded>(View<const Bounded>(bytes.data(), {1, q4_k::kBytes}),
+                                View<const Bounded>(x.data(), {64}), View<Bounded>(&y, {1}));
   EXPECT_FALSE(std::isfinite(y.value));
   EXPECT_TRUE(y.may_overflow) << "infinite and NaN are both right";
 }

@@ -49,7 +49,8 @@ TEST(SoftmaxCertificate, AMaskedRowIsZero) {
   EXPECT_TRUE(holds());
   y = {0.5f, 0.5f};
   EXPECT_FALSE(holds());
-  EXPECT_EQ(contract::distributions({x.data(), {1, 2}}, {y.data(), {1, 2}}).values, "row 0: y sums to 1, 1 from 0 where 0 is the bound");
+  EXPECT_EQ(contract::distributions({x.data(), {1, 2}}, {y.data(), {1, 2}}).values,
+            "row 0: y sums to 1, 1 from 0 where 0 is the bound");
 }
 
 TEST(RmsnormCertificate, RowsHaveAUnitMeanSquare) {
@@ -65,8 +66,9 @@ TEST(RmsnormCertificate, RowsHaveAUnitMeanSquare) {
   };
   const double scale = 1 / std::sqrt(squares / 8 + eps);
   const auto holds = [&] {
-    return contract::unit_mean_square(View<const float>(x.data(), {1, n}), {weight.data(), {n}}, View<const float>(y.data(), {1, n}),
-                                      {rrms.data(), {1}}, eps).holds;
+    return contract::unit_mean_square(View<const float>(x.data(), {1, n}), {weight.data(), {n}},
+                                      View<const float>(y.data(), {1, n}), {rrms.data(), {1}}, eps)
+        .holds;
   };
   fill(scale);
   EXPECT_TRUE(holds());
@@ -114,7 +116,9 @@ TEST(RopeCertificate, PairsKeepTheirNorm) {
       }
     };
     const auto holds = [&] {
-      return contract::pair_norms(View<const float>(x.data(), {1, 1, 4}), View<const float>(y.data(), {1, 1, 4}), interleaved ? 1 : 0).holds;
+      return contract::pair_norms(View<const float>(x.data(), {1, 1, 4}), View<const float>(y.data(), {1, 1, 4}),
+                                  interleaved ? 1 : 0)
+          .holds;
     };
     rotate(0.7, 1);
     EXPECT_TRUE(holds());
@@ -136,7 +140,8 @@ TEST(AttentionCertificate, ResultsLieWithinTheVisibleValues) {
   const auto holds = [&](Index keys) {
     const std::vector<std::int32_t> length{static_cast<std::int32_t>(keys)};
     return contract::within_hull(View<const float>(v.data(), {1, 3, 1, 1}), {length.data(), {1}}, {starts.data(), {1}},
-                                 View<const float>(y.data(), {1, 1, 1, 1}), {logsumexp.data(), {1, 1, 1}}, 0).holds;
+                                 View<const float>(y.data(), {1, 1, 1, 1}), {logsumexp.data(), {1, 1, 1}}, 0)
+        .holds;
   };
   EXPECT_TRUE(holds(2));
   for (float wrong : {2.0001f, 0.9999f, 50.0f, -50.0f, kNaN}) {
@@ -183,7 +188,8 @@ TEST(AttentionCertificate, WeightsInBase2AtHugeScores) {
 TEST(AttentionCertificate, NothingIsSaidOfASumThatMayOverflow) {
   contract::Hull hull;
   for (const float v : {3e38f, 3e38f, 3e38f}) hull.add(v);
-  EXPECT_FALSE(contract::MeanBound(DType::f32, DType::f32, 3).violated(hull, 3, INFINITY, 0)) << "of three sums of 3e38";
+  EXPECT_FALSE(contract::MeanBound(DType::f32, DType::f32, 3).violated(hull, 3, INFINITY, 0))
+      << "of three sums of 3e38";
   contract::Hull small;
   for (const float v : {1e37f, 1e37f, 1e37f}) small.add(v);
   EXPECT_TRUE(contract::MeanBound(DType::f32, DType::f32, 3).violated(small, 3, INFINITY, 0));
@@ -218,7 +224,9 @@ TEST(AbsmaxCertificate, OffsetScaleAndCodesAreChecked) {
   codes[0] = 0, codes[1] = static_cast<std::uint8_t>(kAbsmaxCode.size() - 1);
   std::vector<float> absmax2{1}, offset{2};
   const auto holds = [&] {
-    return contract::nf4_absmax_nearest({absmax.data(), {1, 2}}, {codes.data(), {256}}, {absmax2.data(), {1}}, {offset.data(), {1}}).holds;
+    return contract::nf4_absmax_nearest({absmax.data(), {1, 2}}, {codes.data(), {256}}, {absmax2.data(), {1}},
+                                        {offset.data(), {1}})
+        .holds;
   };
   ASSERT_TRUE(holds());
   absmax2[0] = 1.001f;
@@ -239,7 +247,9 @@ TEST(AbsmaxCertificate, SumsAtTheEndOfTheRangeAndOfNothing) {
   const auto holds = [](const std::vector<float>& absmax, float scale, float offset) {
     const std::vector<std::uint8_t> codes(256, static_cast<std::uint8_t>(kAbsmaxZero));
     const Index count = static_cast<Index>(absmax.size()), groups = absmax_groups(count);
-    return contract::nf4_absmax_nearest({absmax.data(), {count, 1}}, {codes.data(), {groups * 256}}, {&scale, {groups}}, {&offset, {1}}).holds;
+    return contract::nf4_absmax_nearest({absmax.data(), {count, 1}}, {codes.data(), {groups * 256}}, {&scale, {groups}},
+                                        {&offset, {1}})
+        .holds;
   };
   constexpr float kMax = std::numeric_limits<float>::max();
   EXPECT_TRUE(holds({kMax}, 0, kMax));

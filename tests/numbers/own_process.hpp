@@ -17,7 +17,8 @@ namespace assay::numbers {
 /// Progress of the process, shared with the parent that waits for it.
 class Place {
  public:
-  Place() : text_(static_cast<char*>(mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0))) {
+  Place()
+      : text_(static_cast<char*>(mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0))) {
     if (text_ == MAP_FAILED) std::abort();
   }
   ~Place() { munmap(text_, kBytes); }

@@ -85,12 +85,13 @@ TEST(GoldenQ4K, TheFormulasOfAProductAgree) {
   EXPECT_LE(y[0].error, 8 * plain.value().error);
 }
 
-/// Sub-block 0: -63, -62, .., -32, and 0 .. 30 in the next: dmin = 1, m = 63 and 0; reach 31 and 30, d the smallest half of
-/// which 945 reach 31: 31 / 945 = 0.0328042.. lies between 1074 and 1075 times 2^-15, so 1075 * 2^-15 (0x2833).
+/// Sub-block 0: -63, -62, .., -32, and 0 .. 30 in the next: dmin = 1, m = 63 and 0; reach 31 and 30, d the smallest
+/// half of which 945 reach 31: 31 / 945 = 0.0328042.. lies between 1074 and 1075 times 2^-15, so 1075 * 2^-15 (0x2833).
 /// 15 d = 0.49209.., and 63 of it reach 31 (31.0017); 61 reach 30 (30.0175), 60 do not (29.525).
 TEST(GoldenQ4K, BlockByHand) {
   Values x(64), bytes(144);
-  for (int i = 0; i < 32; ++i) x[static_cast<std::size_t>(i)] = i - 63, x[static_cast<std::size_t>(32 + i)] = std::min(i, 30);
+  for (int i = 0; i < 32; ++i)
+    x[static_cast<std::size_t>(i)] = i - 63, x[static_cast<std::size_t>(32 + i)] = std::min(i, 30);
   reference::q4_k_quantize<double>(View<const double>(x.data(), {1, 64}), View<double>(bytes.data(), {1, 144}));
   EXPECT_EQ(bytes[0], 0x33);
   EXPECT_EQ(bytes[1], 0x28);
@@ -131,7 +132,8 @@ TEST(GoldenQ4K, CorrectedQuotientsAreTheOnesOfTheDefinition) {
         ASSERT_EQ(q4_k::smallest_half(factor, reach).bits, reference::q4_k_smallest_half(factor, reach).bits) << bits;
     }
   for (int round = 0; round < 20000; ++round) {
-    const float step = widen(Half{static_cast<std::uint16_t>(1 + random() % 0x7bff)}) * static_cast<float>(1 + random() % 63);
+    const float step =
+        widen(Half{static_cast<std::uint16_t>(1 + random() % 0x7bff)}) * static_cast<float>(1 + random() % 63);
     const float half_steps = static_cast<float>(random() % 31) * step / 2;
     const float below = std::nextafter(half_steps, 0.0F), above = std::nextafter(half_steps, INFINITY);
     for (const float v : {half_steps, below, above, 15 * step * uniform(random)}) {
@@ -239,7 +241,10 @@ TEST(GoldenQ4K, TwoDescriptionsOfTheEncoderAgree) {
     const int kind = round % 6, exponent = static_cast<int>(random() % 56) - 30;  // up to values that no half reaches
     for (std::size_t i = 0; i < 256; ++i) {
       const float v = std::ldexp(normal(random), exponent);
-      x[i] = kind == 0 ? v : kind == 1 ? std::fabs(v) : kind == 2 ? -std::fabs(v) : kind == 3 ? (i / 32 % 3 == 0 ? 0 : v)
+      x[i] = kind == 0   ? v
+             : kind == 1 ? std::fabs(v)
+             : kind == 2 ? -std::fabs(v)
+             : kind == 3 ? (i / 32 % 3 == 0 ? 0 : v)
              // Including halves of codes.
              : kind == 4 ? std::ldexp(static_cast<float>(static_cast<int>(random() % 95) - 31), exponent)
                          : std::ldexp(v, -static_cast<int>(i / 32) * 3);
@@ -295,7 +300,8 @@ TEST(GoldenQ4K, SubnormalValuesAreZero) {
   EXPECT_EQ(head(kSubnormal), (Values{0, 0, 0, 0}));
   EXPECT_EQ(head(-kNormal), (Values{1, 0, 1, 0})) << "the step of the minima, and what zero is above them";
   EXPECT_EQ(head(-kSubnormal), (Values{0, 0, 0, 0}));
-  for (const double value : {double{NAN}, double{INFINITY}, -double{INFINITY}}) EXPECT_EQ(head(value), (Values{0, 0x7e, 0, 0})) << value;
+  for (const double value : {double{NAN}, double{INFINITY}, -double{INFINITY}})
+    EXPECT_EQ(head(value), (Values{0, 0x7e, 0, 0})) << value;
 }
 
 /// Each super-block of a row of more than 256 super-blocks depends on its own values only; the last one is padded with
@@ -303,17 +309,21 @@ TEST(GoldenQ4K, SubnormalValuesAreZero) {
 TEST(GoldenQ4K, EverySuperBlockOfALongRowHasItsPlace) {
   constexpr Index kBlocks = 259, kWidth = (kBlocks - 1) * 256 + 3;
   Values x(kWidth), bytes(kBlocks * 144, -1);
-  for (std::size_t p = 0; p < x.size(); ++p) x[p] = p % 7 == 0 ? static_cast<double>(p / 256 + 1) : -static_cast<double>(p % 5);
-  reference::q4_k_quantize<double>(View<const double>(x.data(), {1, kWidth}), View<double>(bytes.data(), {1, kBlocks * 144}));
+  for (std::size_t p = 0; p < x.size(); ++p)
+    x[p] = p % 7 == 0 ? static_cast<double>(p / 256 + 1) : -static_cast<double>(p % 5);
+  reference::q4_k_quantize<double>(View<const double>(x.data(), {1, kWidth}),
+                                   View<double>(bytes.data(), {1, kBlocks * 144}));
   for (std::size_t b = 0; b < kBlocks; ++b) {
     float own[256];
     for (std::size_t i = 0; i < 256; ++i) own[i] = static_cast<float>(x[std::min(b * 256 + i, x.size() - 1)]);
     unsigned want[144] = {};
     reference::q4_k_encode(own, want);
-    for (std::size_t n = 0; n < 144; ++n) ASSERT_EQ(bytes[b * 144 + n], want[n]) << "byte " << n << " of super-block " << b;
+    for (std::size_t n = 0; n < 144; ++n)
+      ASSERT_EQ(bytes[b * 144 + n], want[n]) << "byte " << n << " of super-block " << b;
   }
   Values decoded(kWidth);
-  reference::q4_k_dequantize<double>(View<const double>(bytes.data(), {1, kBlocks * 144}), View<double>(decoded.data(), {1, kWidth}));
+  reference::q4_k_dequantize<double>(View<const double>(bytes.data(), {1, kBlocks * 144}),
+                                     View<double>(decoded.data(), {1, kWidth}));
   for (std::size_t p = 0; p < x.size(); ++p)  // a step, twice the largest error
     ASSERT_NEAR(decoded[p], x[p], 1 + static_cast<double>(p / 256 + 5) / 15) << p;
 }
@@ -354,7 +364,9 @@ TEST(GoldenQ4K, WhatIsAsFarAsTheBoundIsWithinIt) {
   block[4] = 43, block[8] = 1;                // 381 * 43 = 16383
   ASSERT_EQ(q4_k::line_of(block.data(), 0).step, 16383 * 0x1p-23F);
   ASSERT_EQ(q4_k::value_at(block.data(), 0), -(1 - 0x1p-10F));
-  const auto holds = [&](float x) { return contract::q4_k_round_trip({&x, {1, 1}}, View<const std::uint8_t>(block.data(), {1, 144})).holds; };
+  const auto holds = [&](float x) {
+    return contract::q4_k_round_trip({&x, {1, 1}}, View<const std::uint8_t>(block.data(), {1, 144})).holds;
+  };
   EXPECT_TRUE(holds(-1));
   EXPECT_FALSE(holds(std::nextafter(-1.0F, -2.0F)));
 }
@@ -366,7 +378,8 @@ TEST(GoldenQ4K, AProductEndsWithItsRow) {
   bytes[4] = 1, bytes[16] = 1;
   std::vector<Bounded> blocks, x{Bounded(2.0)}, y(1);
   for (const double b : bytes) blocks.emplace_back(b);
-  reference::q4_k_gemv<Bounded>(View<const Bounded>(blocks.data(), {1, 144}), View<const Bounded>(x.data(), {1}), View<Bounded>(y.data(), {1}));
+  reference::q4_k_gemv<Bounded>(View<const Bounded>(blocks.data(), {1, 144}), View<const Bounded>(x.data(), {1}),
+                                View<Bounded>(y.data(), {1}));
   EXPECT_EQ(y[0].value, INFINITY);
   EXPECT_FALSE(y[0].may_overflow) << "its class is certain";
 }

@@ -75,12 +75,12 @@ std::vector<double> either_sign(const std::vector<double>& magnitudes) {
 }
 
 const std::vector<double>& all_values() {
-  static const std::vector<double> values = either_sign({0,         0x1p-149, 3e-41,   FLT_MIN,  1.5 * FLT_MIN,
-                                                         0x1.1p-60, 1e-20,    1e-7,    0.1,      0.1F,
-                                                         0.5,       0x1p-14,  1,       1.9,      3,
-                                                         18,        11.0888793, 88.5,     103.5,   709.5,    65504,
-                                                         65519,     65520,    3e19,    FLT_MAX,  0x1.fffffefp127,
-                                                         0x1p128,   1e200,    DBL_MAX, kInfinity});
+  static const std::vector<double> values =
+      either_sign({0,       0x1p-149, 3e-41,      FLT_MIN, 1.5 * FLT_MIN,   0x1.1p-60, 1e-20,
+                   1e-7,    0.1,      0.1F,       0.5,     0x1p-14,         1,         1.9,
+                   3,       18,       11.0888793, 88.5,    103.5,           709.5,     65504,
+                   65519,   65520,    3e19,       FLT_MAX, 0x1.fffffefp127, 0x1p128,   1e200,
+                   DBL_MAX, kInfinity});
   return values;
 }
 
@@ -257,7 +257,8 @@ TEST(RecordedBounds, OfTwo) {
   binary("quotient", [](const Bounded& x, const Bounded& y) { return quotient(x, y); });
   binary("maximum", [](const Bounded& x, const Bounded& y) { return maximum(x, y); });
   binary("log_of_sum", [](const Bounded& x, const Bounded& y) { return log_of_sum(x, y); });
-  binary("softmax_term", [](const Bounded& x, const Bounded& y) { return softmax_term(x, y, Rescalings<Bounded>::most(40)); });
+  binary("softmax_term",
+         [](const Bounded& x, const Bounded& y) { return softmax_term(x, y, Rescalings<Bounded>::most(40)); });
   binary("attention_weight", [](const Bounded& x, const Bounded& y) { return attention_weight(x, y); });
   binary("any_order", [](const Bounded& x, const Bounded& y) { return reference::any_order(x, y); });
   binary("without_weight", [](const Bounded& x, const Bounded& y) { return without_weight(x.value, y); });
@@ -282,14 +283,20 @@ TEST(RecordedBounds, OfTwoAtTheEndsOfDouble) {
   at_the_ends("exact product", [](const Bounded& x, const Bounded& y) { return of_product(x * y); });
   at_the_ends("quotient", [](const Bounded& x, const Bounded& y) { return quotient(x, y); });
   at_the_ends("log_of_sum", [](const Bounded& x, const Bounded& y) { return log_of_sum(x, y); });
-  at_the_ends("softmax_term", [](const Bounded& x, const Bounded& y) { return softmax_term(x, y, Rescalings<Bounded>::most(40)); });
+  at_the_ends("softmax_term",
+              [](const Bounded& x, const Bounded& y) { return softmax_term(x, y, Rescalings<Bounded>::most(40)); });
   at_the_ends("attention_weight", [](const Bounded& x, const Bounded& y) { return attention_weight(x, y); });
   at_the_ends("any_formula", [](const Bounded& x, const Bounded& y) { return any_formula(x, y); });
   at_the_ends("any_order", [](const Bounded& x, const Bounded& y) { return reference::any_order(x, y); });
   at_the_ends("product of three", [](const Bounded& x, const Bounded& y) { return product(x, y, Bounded(0.5)); });
-  at_the_ends("product of four", [](const Bounded& x, const Bounded& y) { return reference::product_of_four(x, Bounded(0.5), y, Bounded(2.0)); });
-  at_the_ends("scaled_difference", [](const Bounded& x, const Bounded& y) { return scaled_difference(x, y, Bounded(1.0)); });
-  at_the_ends("weighted_mean", [](const Bounded& x, const Bounded& y) { return reference::weighted_mean(Bounded(0.75), x, Bounded(0.25), y); });
+  at_the_ends("product of four", [](const Bounded& x, const Bounded& y) {
+    return reference::product_of_four(x, Bounded(0.5), y, Bounded(2.0));
+  });
+  at_the_ends("scaled_difference",
+              [](const Bounded& x, const Bounded& y) { return scaled_difference(x, y, Bounded(1.0)); });
+  at_the_ends("weighted_mean", [](const Bounded& x, const Bounded& y) {
+    return reference::weighted_mean(Bounded(0.75), x, Bounded(0.25), y);
+  });
   at_the_ends("scaled dot", [](const Bounded& x, const Bounded& y) {
     ScaledDot<Bounded> dot(Bounded(0.125));
     dot.add(x, y), dot.add(Bounded(1.0), Bounded(3.0));
@@ -437,7 +444,8 @@ TEST(RecordedBounds, Attention) {
     }
     std::vector<Bounded> values;
     for (std::size_t i = 0; i < weights.size(); ++i) values.push_back(value());
-    const WeightedMean<Bounded> of(View<const Bounded>(weights.data(), Shape{static_cast<Index>(weights.size())}), Bounded(0.0));
+    const WeightedMean<Bounded> of(View<const Bounded>(weights.data(), Shape{static_cast<Index>(weights.size())}),
+                                   Bounded(0.0));
     return of.of([&](Index j) { return values[static_cast<std::size_t>(j)]; });
   };
   drawn("weighted mean of many", 16, [&](Draws& d) {

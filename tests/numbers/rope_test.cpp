@@ -64,7 +64,8 @@ TEST(Octant, FloatAnglesAreWithinThePromise) {
     float angle = static_cast<float>(std::exp2(-20 + 41 * random.uniform()));
     if (trial % 4 == 0)  // the floats nearest to multiples of a quarter turn
       angle = static_cast<float>(static_cast<double>(random.below(1'335'088)) * (std::numbers::pi / 2));
-    worst.see(float_cos_sin(angle), std::cos(static_cast<long double>(angle)), std::sin(static_cast<long double>(angle)));
+    worst.see(float_cos_sin(angle), std::cos(static_cast<long double>(angle)),
+              std::sin(static_cast<long double>(angle)));
   }
   worst.expect_promised();
 }
@@ -75,7 +76,8 @@ TEST(Octant, RotationsAreRightAtTheLastPosition) {
     for (const Index position : {Index{1}, Index{4096}, Index{131071}, Index{131072}, Index{1048575}, Index{2097150}}) {
       const std::vector<RopeFrequency>& frequencies = rope_frequencies(theta, 128, false);
       for (Index i = 0; i < 64; ++i) {
-        const Rotation<Digits50> want = rotation<Digits50>(Digits50(position) * pow(Digits50(theta), Digits50(-2 * i) / 128));
+        const Rotation<Digits50> want =
+            rotation<Digits50>(Digits50(position) * pow(Digits50(theta), Digits50(-2 * i) / 128));
         worst.see(rope_cos_sin(frequencies[static_cast<std::size_t>(i)], position, false),
                   static_cast<long double>(want.cos), static_cast<long double>(want.sin));
       }

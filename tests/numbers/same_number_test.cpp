@@ -129,7 +129,8 @@ TEST_F(SameNumber, OfQ4KGemv) {
   std::mt19937 random(5);
   std::vector<Fifty> bytes, x, y(kRows);
   for (Index i = 0; i < kRows * kBytes; ++i) bytes.emplace_back(static_cast<int>(random() % 256));
-  for (std::size_t i = 0; i < bytes.size(); i += 144) bytes[i + 1] = Fifty(0x3c), bytes[i + 3] = Fifty(0xb8);  // d from 1, dmin from -1/2 on
+  // d from 1, dmin from -1/2 on
+  for (std::size_t i = 0; i < bytes.size(); i += 144) bytes[i + 1] = Fifty(0x3c), bytes[i + 3] = Fifty(0xb8);
   for (Index p = 0; p < kWidth; ++p) x.push_back(Fifty(static_cast<int>(random() % 2001) - 1000) / 7);
   reference::q4_k_gemv<Fifty>(View<const Fifty>(bytes.data(), {kRows, kBytes}), View<const Fifty>(x.data(), {kWidth}),
                               View<Fifty>(y.data(), {kRows}));

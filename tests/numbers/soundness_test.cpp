@@ -129,7 +129,8 @@ TEST(Soundness, FlushedPartialSumsReachTheirBound) {
 TEST(Soundness, FewTermsAmongManyAreBoundedAsIfAlone) {
   const auto of = [](float filler) {
     Sum<Bounded> sum;
-    for (int p = 0; p < 4096; ++p) sum += Bounded::input(p == 17 ? 1.5f : p == 3000 ? -0.7f : 1) * Bounded::input(p % 2983 == 17 ? 1 : filler);
+    for (int p = 0; p < 4096; ++p)
+      sum += Bounded::input(p == 17 ? 1.5f : p == 3000 ? -0.7f : 1) * Bounded::input(p % 2983 == 17 ? 1 : filler);
     return sum.value();
   };
   Sum<Bounded> alone;

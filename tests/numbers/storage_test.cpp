@@ -67,7 +67,8 @@ TYPED_TEST(Storage, BetweenTwoValuesTheNearestIsTakenAndTiesGoToEven) {
       const unsigned high = low + 1;
       const double a = value_of(low, F::kExponent, F::kFraction);
       // The successor of the largest number if there were no infinity.
-      const double b = high == infinity ? 2 * a - value_of(low - 1, F::kExponent, F::kFraction) : value_of(high, F::kExponent, F::kFraction);
+      const double b = high == infinity ? 2 * a - value_of(low - 1, F::kExponent, F::kFraction)
+                                        : value_of(high, F::kExponent, F::kFraction);
       const double middle = a + (b - a) / 2;
       const auto tie = static_cast<float>(middle);
       if (tie != middle) continue;  // below the smallest float, in bfloat16's subnormals

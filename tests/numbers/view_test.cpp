@@ -24,7 +24,8 @@ std::vector<Index> offsets_of(const Placed& p) {
   std::vector<Index> offsets;
   for (Index i = 0; i < p.shape.size(); ++i) {
     Index offset = 0, rest = i;
-    for (int axis = p.shape.rank() - 1; axis >= 0; --axis) offset += rest % p.shape[axis] * p.strides[axis], rest /= p.shape[axis];
+    for (int axis = p.shape.rank() - 1; axis >= 0; --axis)
+      offset += rest % p.shape[axis] * p.strides[axis], rest /= p.shape[axis];
     offsets.push_back(offset);
   }
   return offsets;
@@ -33,7 +34,8 @@ std::vector<Index> offsets_of(const Placed& p) {
 std::set<std::uintptr_t> bytes_of(const Placed& p) {
   std::set<std::uintptr_t> reached;
   for (const Index offset : offsets_of(p))
-    for (std::size_t b = 0; b < p.bytes; ++b) reached.insert(p.begin + static_cast<std::uintptr_t>(offset) * p.bytes + b);
+    for (std::size_t b = 0; b < p.bytes; ++b)
+      reached.insert(p.begin + static_cast<std::uintptr_t>(offset) * p.bytes + b);
   return reached;
 }
 
@@ -50,7 +52,9 @@ Placed drawn(Random& random, Index inner_stride) {
   return p;
 }
 
-bool shares(const Placed& x, const Placed& y) { return overlap(x.begin, x.shape, x.strides, x.bytes, y.begin, y.shape, y.strides, y.bytes); }
+bool shares(const Placed& x, const Placed& y) {
+  return overlap(x.begin, x.shape, x.strides, x.bytes, y.begin, y.shape, y.strides, y.bytes);
+}
 
 bool share_a_byte(const Placed& x, const Placed& y) {
   const auto of_x = bytes_of(x), of_y = bytes_of(y);
@@ -84,7 +88,8 @@ TEST(Views, WithInnerStridesShareByteRanges) {
 TEST(Views, RowsThatLieInEachOthersGapsShareNothing) {
   std::vector<float> memory(64);
   const Shape shape{4, 3}, strides{8, 1};
-  const View<float> left(memory.data(), shape, strides), right(memory.data() + 4, shape, strides), beside(memory.data() + 2, shape, strides);
+  const View<float> left(memory.data(), shape, strides), right(memory.data() + 4, shape, strides),
+      beside(memory.data() + 2, shape, strides);
   EXPECT_FALSE(overlap(left, right));
   EXPECT_TRUE(overlap(left, beside));
   EXPECT_TRUE(overlap(left, left));
@@ -105,7 +110,8 @@ TEST(Views, OverlapThemselvesWhereTwoIndicesMeet) {
     found += meet;
     Placed padded = p;  // each axis steps past the extent of the inner ones
     Index step = 1 + static_cast<Index>(random.below(3));
-    for (int axis = p.shape.rank() - 1; axis >= 0; --axis) padded.strides[axis] = step, step = step * p.shape[axis] + static_cast<Index>(random.below(3));
+    for (int axis = p.shape.rank() - 1; axis >= 0; --axis)
+      padded.strides[axis] = step, step = step * p.shape[axis] + static_cast<Index>(random.below(3));
     ASSERT_FALSE(self_overlap(padded.shape, padded.strides)) << "case " << n;
   }
   EXPECT_GT(found, 5000);
@@ -114,7 +120,9 @@ TEST(Views, OverlapThemselvesWhereTwoIndicesMeet) {
 /// Rows are dense if the elements of a row are contiguous and rows follow each other without overlap.
 TEST(Views, RowMajorIsDenseRowsThatFollowEachOther) {
   float memory[1] = {};
-  const auto dense = [&](const Shape& shape, const Shape& strides) { return row_major(View<const float>(memory, shape, strides)); };
+  const auto dense = [&](const Shape& shape, const Shape& strides) {
+    return row_major(View<const float>(memory, shape, strides));
+  };
   int both[2] = {};
   for (Index rows = 0; rows < 4; ++rows)
     for (Index width = 0; width < 4; ++width)
@@ -126,7 +134,8 @@ TEST(Views, RowMajorIsDenseRowsThatFollowEachOther) {
               if (j + 1 < width) right &= inner == 1;
               if (i + 1 < rows) right &= leading >= width;
             }
-          EXPECT_EQ(dense({rows, width}, {leading, inner}), right) << rows << " " << width << " " << leading << " " << inner;
+          EXPECT_EQ(dense({rows, width}, {leading, inner}), right)
+              << rows << " " << width << " " << leading << " " << inner;
           ++both[right];
         }
   EXPECT_GT(both[0], 50);
@@ -139,7 +148,9 @@ TEST(Views, RowMajorIsDenseRowsThatFollowEachOther) {
 }
 
 TEST(Views, AreContiguousWithoutGapsInTheirOrderAlone) {
-  const auto contiguous = [](const Shape& shape, const Shape& strides) { return View<float>(nullptr, shape, strides).contiguous(); };
+  const auto contiguous = [](const Shape& shape, const Shape& strides) {
+    return View<float>(nullptr, shape, strides).contiguous();
+  };
   for (Index inner = 1; inner <= 3; ++inner)
     for (Index leading = 1; leading <= 8; ++leading) {
       EXPECT_EQ(contiguous({2, 3}, {leading, inner}), leading == 3 && inner == 1) << leading << " " << inner;

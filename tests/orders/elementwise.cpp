@@ -49,7 +49,8 @@ void sorted(const EmbeddingBackwardArgs& a) {
       float part = 0;
       const auto row = a.ids(order[first]);
       std::size_t next = first;
-      for (; next < order.size() && next < first + 10 && a.ids(order[next]) == row; ++next) part += a.dy(order[next], c);
+      for (; next < order.size() && next < first + 10 && a.ids(order[next]) == row; ++next)
+        part += a.dy(order[next], c);
       a.dtable(row, c) += part;
       first = next;
     }
@@ -66,20 +67,48 @@ void backwards(const EmbeddingBackwardArgs& a) {
 }  // namespace
 
 Orders elementwise_orders() {
-  return {order<SiluMulArgs>("silu_mul", "vLLM", "csrc/activation_kernels.cu, silu_kernel", "x / (1 + exp(-x)), then up", forward([](float x, float u) { return x / (1 + std::exp(-x)) * u; })),
-          order<SiluMulArgs>("silu_mul", "Liger", "src/liger_kernel/ops/swiglu.py, _swiglu_forward_kernel", "x sigmoid(x), then up", forward([](float x, float u) { return x * sigmoid(x) * u; })),
-          order<SiluMulArgs>("silu_mul", "ggml", "ggml/src/ggml-cpu/vec.cpp, ggml_vec_swiglu_f32", "silu, then the gate", forward([](float x, float u) { const float s = x / (1 + std::exp(-x)); return s * u; })),
-          order<SiluMulBackwardArgs>("silu_mul_backward", "Liger", "src/liger_kernel/ops/swiglu.py, _swiglu_backward_kernel", "dy (silu (1 - s) + s) up",
-                backward([](float x, float u, float g) { const float s = sigmoid(x), silu = x * s; return g * (silu * (1 - s) + s) * u; },
-                         [](float x, float g) { return g * (x * sigmoid(x)); })),
-          order<SiluMulBackwardArgs>("silu_mul_backward", "Unsloth", "unsloth/kernels/swiglu.py, _DWf_DW_dfg_kernel", "dy up s (1 + x (1 - s))",
-                backward([](float x, float u, float g) { const float s = sigmoid(x); return (g * u) * s * (1 + x * (1 - s)); },
-                         [](float x, float g) { return g * (sigmoid(x) * x); })),
-          order<SiluMulBackwardArgs>("silu_mul_backward", "PyTorch", "aten/src/ATen/native/cpu/Activation.cpp, silu_backward_kernel", "dy up, then s (1 + x (1 - s))",
-                backward([](float x, float u, float g) { const float s = 1 / (1 + std::exp(-x)); return (g * u) * s * (1 + x * (1 - s)); },
-                         [](float x, float g) { return g * (x / (1 + std::exp(-x))); })),
-          order<EmbeddingBackwardArgs>("embedding_backward", "PyTorch", "aten/src/ATen/native/cuda/EmbeddingBackwardKernel.cu, embedding_backward_cuda_kernel", "sorted, by parts of 10", sorted),
-          order<EmbeddingBackwardArgs>("embedding_backward", "Liger", "src/liger_kernel/ops/experimental/embedding.py, embedding_backward_kernel", "atomics in one order", backwards)};
+  return {
+      order<SiluMulArgs>("silu_mul", "vLLM", "csrc/activation_kernels.cu, silu_kernel", "x / (1 + exp(-x)), then up",
+                         forward([](float x, float u) { return x / (1 + std::exp(-x)) * u; })),
+      order<SiluMulArgs>("silu_mul", "Liger", "src/liger_kernel/ops/swiglu.py, _swiglu_forward_kernel",
+                         "x sigmoid(x), then up", forward([](float x, float u) { return x * sigmoid(x) * u; })),
+      order<SiluMulArgs>("silu_mul", "ggml", "ggml/src/ggml-cpu/vec.cpp, ggml_vec_swiglu_f32", "silu, then the gate",
+                         forward([](float x, float u) {
+                           const float s = x / (1 + std::exp(-x));
+                           return s * u;
+                         })),
+      order<SiluMulBackwardArgs>("silu_mul_backward", "Liger",
+                                 "src/liger_kernel/ops/swiglu.py, _swiglu_backward_kernel", "dy (silu (1 - s) + s) up",
+                                 backward(
+                                     [](float x, float u, float g) {
+                                       const float s = sigmoid(x), silu = x * s;
+                                       return g * (silu * (1 - s) + s) * u;
+                                     },
+                                     [](float x, float g) { return g * (x * sigmoid(x)); })),
+      order<SiluMulBackwardArgs>("silu_mul_backward", "Unsloth", "unsloth/kernels/swiglu.py, _DWf_DW_dfg_kernel",
+                                 "dy up s (1 + x (1 - s))",
+                                 backward(
+                                     [](float x, float u, float g) {
+                                       const float s = sigmoid(x);
+                                       return (g * u) * s * (1 + x * (1 - s));
+                                     },
+                                     [](float x, float g) { return g * (sigmoid(x) * x); })),
+      order<SiluMulBackwardArgs>("silu_mul_backward", "PyTorch",
+                                 "aten/src/ATen/native/cpu/Activation.cpp, silu_backward_kernel",
+                                 "dy up, then s (1 + x (1 - s))",
+                                 backward(
+                                     [](float x, float u, float g) {
+                                       const float s = 1 / (1 + std::exp(-x));
+                                       return (g * u) * s * (1 + x * (1 - s));
+                                     },
+                                     [](float x, float g) { return g * (x / (1 + std::exp(-x))); })),
+      order<EmbeddingBackwardArgs>(
+          "embedding_backward", "PyTorch",
+          "aten/src/ATen/native/cuda/EmbeddingBackwardKernel.cu, embedding_backward_cuda_kernel",
+          "sorted, by parts of 10", sorted),
+      order<EmbeddingBackwardArgs>("embedding_backward", "Liger",
+                                   "src/liger_kernel/ops/experimental/embedding.py, embedding_backward_kernel",
+                                   "atomics in one order", backwards)};
 }
 
 }  // namespace assay::orders_test

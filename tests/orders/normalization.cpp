@@ -20,7 +20,8 @@ void forward(const RmsnormArgs& a) {
     Sum squares = 0;
     for (Index j = 0; j < a.n; ++j) squares += static_cast<Sum>(x(i, j) * x(i, j));
     const auto mean = static_cast<float>(squares / static_cast<Sum>(a.n));
-    const float r = by_root ? 1 / std::sqrt(mean + static_cast<float>(a.eps)) : static_cast<float>(1 / std::sqrt(static_cast<double>(mean + static_cast<float>(a.eps))));
+    const float r = by_root ? 1 / std::sqrt(mean + static_cast<float>(a.eps))
+                            : static_cast<float>(1 / std::sqrt(static_cast<double>(mean + static_cast<float>(a.eps))));
     a.rrms(i) = r;
     for (Index j = 0; j < a.n; ++j) y(i, j) = (x(i, j) * r) * a.weight(j);
   }
@@ -89,7 +90,8 @@ void ggml_row(const RmsnormBackwardArgs& a, Index i) {
   for (Index j = 0; j < a.n; ++j) a.dx(i, j) = (a.x(i, j) * along + a.dy(i, j) * a.weight(j)) * r;
 }
 
-Order gradient(std::string_view project, std::string_view place, std::string_view words, void (*row)(const RmsnormBackwardArgs&, Index), bool product_first) {
+Order gradient(std::string_view project, std::string_view place, std::string_view words,
+               void (*row)(const RmsnormBackwardArgs&, Index), bool product_first) {
   return order<RmsnormBackwardArgs>("rmsnorm_backward", project, place, words,
                                     [=](const RmsnormBackwardArgs& a) { backward(a, row, product_first); });
 }
@@ -97,13 +99,20 @@ Order gradient(std::string_view project, std::string_view place, std::string_vie
 }  // namespace
 
 Orders normalization_orders() {
-  return {order<RmsnormArgs>("rmsnorm", "ggml", "ggml/src/ggml-cpu/ops.cpp, ggml_compute_forward_rms_norm_f32", "squares summed in double", forward<double, true>),
-          order<RmsnormArgs>("rmsnorm", "Liger", "src/liger_kernel/ops/rms_norm.py, _rms_norm_forward_kernel", "x rrms, then the weight", forward<float, false>),
-          order<RmsnormArgs>("rmsnorm", "FlashInfer", "include/flashinfer/norm.cuh, RMSNormKernel", "sums by lanes, then by halves", weight_first),
-          gradient("PyTorch", "aten/src/ATen/native/cuda/layer_norm_kernel.cu, compute_gI", "rrms / n (n a - xn sum)", torch_row, true),
-          gradient("Apex", "csrc/layer_norm_cuda_kernel.cu, cuComputeGradInput", "rrms / n (n a - xn sum), normalized first", apex_row, false),
-          gradient("Liger", "src/liger_kernel/ops/rms_norm.py, _rms_norm_backward_kernel", "rrms a - rrms (rrms rrms / n) sum x", liger_row, false),
-          gradient("ggml", "ggml/src/ggml-cpu/ops.cpp, ggml_compute_forward_rms_norm_back_f32", "(x c + a) rrms, sums in double", ggml_row, true)};
+  return {order<RmsnormArgs>("rmsnorm", "ggml", "ggml/src/ggml-cpu/ops.cpp, ggml_compute_forward_rms_norm_f32",
+                             "squares summed in double", forward<double, true>),
+          order<RmsnormArgs>("rmsnorm", "Liger", "src/liger_kernel/ops/rms_norm.py, _rms_norm_forward_kernel",
+                             "x rrms, then the weight", forward<float, false>),
+          order<RmsnormArgs>("rmsnorm", "FlashInfer", "include/flashinfer/norm.cuh, RMSNormKernel",
+                             "sums by lanes, then by halves", weight_first),
+          gradient("PyTorch", "aten/src/ATen/native/cuda/layer_norm_kernel.cu, compute_gI", "rrms / n (n a - xn sum)",
+                   torch_row, true),
+          gradient("Apex", "csrc/layer_norm_cuda_kernel.cu, cuComputeGradInput",
+                   "rrms / n (n a - xn sum), normalized first", apex_row, false),
+          gradient("Liger", "src/liger_kernel/ops/rms_norm.py, _rms_norm_backward_kernel",
+                   "rrms a - rrms (rrms rrms / n) sum x", liger_row, false),
+          gradient("ggml", "ggml/src/ggml-cpu/ops.cpp, ggml_compute_forward_rms_norm_back_f32",
+                   "(x c + a) rrms, sums in double", ggml_row, true)};
 }
 
 }  // namespace assay::orders_test

@@ -15,8 +15,9 @@ using ops::AdamwStepArgs;
 struct Constants {
   double lr, b1, b2, eps, decay, c1, c2, root;
   explicit Constants(const AdamwStepArgs& a)
-      : lr(static_cast<float>(a.lr)), b1(static_cast<float>(a.beta1)), b2(static_cast<float>(a.beta2)), eps(static_cast<float>(a.eps)),
-        decay(static_cast<float>(a.weight_decay)), c1(1 - std::pow(b1, a.step)), c2(1 - std::pow(b2, a.step)), root(std::sqrt(c2)) {}
+      : lr(static_cast<float>(a.lr)), b1(static_cast<float>(a.beta1)), b2(static_cast<float>(a.beta2)),
+        eps(static_cast<float>(a.eps)), decay(static_cast<float>(a.weight_decay)), c1(1 - std::pow(b1, a.step)),
+        c2(1 - std::pow(b2, a.step)), root(std::sqrt(c2)) {}
 };
 
 template <class F>
@@ -81,7 +82,9 @@ void apex(const AdamwStepArgs& a) {
 }
 /// lerp as two fused steps.
 void llm_c(const AdamwStepArgs& a) {
-  const auto mix = [](float start, float end, float weight) { return std::fma(weight, end, std::fma(-weight, start, start)); };
+  const auto mix = [](float start, float end, float weight) {
+    return std::fma(weight, end, std::fma(-weight, start, start));
+  };
   each(a, [&](float& p, float& m, float& v, float g, const Constants& c) {
     m = mix(g, m, f(c.b1));
     v = mix(g * g, v, f(c.b2));
@@ -128,19 +131,27 @@ void clip(const ClipGradNormArgs& a) {
 }  // namespace
 
 Orders optimizer_orders() {
-  const auto adamw = [](std::string_view project, std::string_view place, std::string_view words, void (*run)(const AdamwStepArgs&)) {
+  const auto adamw = [](std::string_view project, std::string_view place, std::string_view words,
+                        void (*run)(const AdamwStepArgs&)) {
     return order<AdamwStepArgs>("adamw_step", project, place, words, run);
   };
-  return {adamw("PyTorch", "aten/src/ATen/native/cuda/fused_adam_utils.cuh, adam_math", "scalars in double, decay subtracted", fused_double),
-          adamw("PyTorch", "aten/src/ATen/native/cpu/FusedAdamKernel.cpp, adam_fused_step_impl", "means as lerp", fused_lerp),
-          adamw("PyTorch", "torch/optim/adam.py, _single_tensor_adam", "step size times m over the root, one after another", single_tensor),
+  return {adamw("PyTorch", "aten/src/ATen/native/cuda/fused_adam_utils.cuh, adam_math",
+                "scalars in double, decay subtracted", fused_double),
+          adamw("PyTorch", "aten/src/ATen/native/cpu/FusedAdamKernel.cpp, adam_fused_step_impl", "means as lerp",
+                fused_lerp),
+          adamw("PyTorch", "torch/optim/adam.py, _single_tensor_adam",
+                "step size times m over the root, one after another", single_tensor),
           adamw("PyTorch", "torch/optim/adam.py, _multi_tensor_adam", "step size times the quotient", foreach),
           adamw("Apex", "csrc/multi_tensor_adam.cu, AdamFunctor", "decay within the update", apex),
           adamw("llm.c", "llmc/adamw.cuh, adamw_update", "lerp as two fused steps", llm_c),
-          adamw("ggml", "ggml/src/ggml-cpu/ops.cpp, ggml_compute_forward_opt_step_adamw_f32", "corrections as products", ggml),
-          adamw("bitsandbytes", "csrc/kernels.cu, kOptimizer32bit1State and 2State", "eps scaled by the correction's root", bitsandbytes),
-          order<ClipGradNormArgs>("clip_grad_norm", "llm.c", "llmc/global_norm.cuh, global_norm_squared_kernel", "squares by blocks of 512", clip<512>),
-          order<ClipGradNormArgs>("clip_grad_norm", "PyTorch", "torch/nn/utils/clip_grad.py, without its 1e-6", "squares by blocks of 16", clip<16>)};
+          adamw("ggml", "ggml/src/ggml-cpu/ops.cpp, ggml_compute_forward_opt_step_adamw_f32", "corrections as products",
+                ggml),
+          adamw("bitsandbytes", "csrc/kernels.cu, kOptimizer32bit1State and 2State",
+                "eps scaled by the correction's root", bitsandbytes),
+          order<ClipGradNormArgs>("clip_grad_norm", "llm.c", "llmc/global_norm.cuh, global_norm_squared_kernel",
+                                  "squares by blocks of 512", clip<512>),
+          order<ClipGradNormArgs>("clip_grad_norm", "PyTorch", "torch/nn/utils/clip_grad.py, without its 1e-6",
+                                  "squares by blocks of 16", clip<16>)};
 }
 
 }  // namespace assay::orders_test

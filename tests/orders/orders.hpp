@@ -19,9 +19,17 @@ using Orders = std::vector<Order>;
 
 /// Registers `run` for Args; it computes in plain float32 unless `arithmetic` says otherwise.
 template <class Args, class F>
-Order order(std::string_view op, std::string_view project, std::string_view place, std::string_view words, F run, Arithmetic arithmetic = {}) {
-  return {project, place, words,
-          {.op = op, .id = words, .arithmetic = arithmetic, .source = place, .summary = words, .role = KernelRole::peer,
+Order order(std::string_view op, std::string_view project, std::string_view place, std::string_view words, F run,
+            Arithmetic arithmetic = {}) {
+  return {project,
+          place,
+          words,
+          {.op = op,
+           .id = words,
+           .arithmetic = arithmetic,
+           .source = place,
+           .summary = words,
+           .role = KernelRole::peer,
            .run = [run](const Call& call, Device&) { run(Args::unpack(call)); }}};
 }
 

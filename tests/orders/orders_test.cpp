@@ -19,8 +19,8 @@ using falsify::Verdict;
 
 Orders all() {
   Orders orders;
-  for (const auto& some : {attention_orders, decode_orders, normalization_orders, optimizer_orders, product_orders, rope_orders,
-                           softmax_orders, elementwise_orders})
+  for (const auto& some : {attention_orders, decode_orders, normalization_orders, optimizer_orders, product_orders,
+                           rope_orders, softmax_orders, elementwise_orders})
     for (Order& o : some()) orders.push_back(std::move(o));
   return orders;
 }
@@ -41,7 +41,8 @@ TEST_P(OrdersOfProjects, Pass) {
     worst = std::max(worst, o.worst);
     elements += o.elements;
     EXPECT_TRUE(o.verdict == Verdict::passed || o.verdict == Verdict::not_applicable)
-        << o.info->id << ": " << falsify::name(o.verdict) << " " << o.reason << (o.counterexample ? o.counterexample->finding.message : "");
+        << o.info->id << ": " << falsify::name(o.verdict) << " " << o.reason
+        << (o.counterexample ? o.counterexample->finding.message : "");
   }
   fmt::print("{:>18} | {:14} | {:.3f} | {} | {}\n", order.kernel.op, order.project, worst, order.words, order.place);
   EXPECT_GT(elements, 0);
@@ -51,7 +52,8 @@ TEST_P(OrdersOfProjects, Pass) {
 
 INSTANTIATE_TEST_SUITE_P(All, OrdersOfProjects, testing::ValuesIn(all()), [](const auto& of) {
   std::string name = fmt::format("{}_{}_{}", of.param.kernel.op, of.param.project, of.index);
-  std::ranges::replace_if(name, [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '_');
+  std::ranges::replace_if(
+      name, [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '_');
   return name;
 });
 

@@ -24,7 +24,9 @@ template <class Dot>
 auto product(Dot dot) {
   return [dot](const MatmulArgs& a) {
     for (Index i = 0; i < a.m; ++i)
-      for (Index j = 0; j < a.n; ++j) a.c(i, j) = dot(a.k, [&](Index p) { return a.a(i, p); }, [&](Index p) { return a.b(p, j); });
+      for (Index j = 0; j < a.n; ++j)
+        a.c(i, j) = dot(
+            a.k, [&](Index p) { return a.a(i, p); }, [&](Index p) { return a.b(p, j); });
   };
 }
 
@@ -89,7 +91,8 @@ void lora(const LoraLinearArgs& a) {
       float base = 0, adapter = 0;
       for (Index p = 0; p < a.in; ++p) base += a.x(i, p) * a.weight(o, p);
       if (a.biases > 0) base += a.bias(0, o);
-      for (Index q = 0; q < a.r; ++q) adapter += scaled_before ? (a.t(i, q) * scale) * a.b(o, q) : a.t(i, q) * a.b(o, q);
+      for (Index q = 0; q < a.r; ++q)
+        adapter += scaled_before ? (a.t(i, q) * scale) * a.b(o, q) : a.t(i, q) * a.b(o, q);
       a.y(i, o) = base + (scaled_before ? adapter : adapter * scale);
     }
   }
@@ -120,13 +123,21 @@ void nf4_gemv(const Nf4MatmulNtArgs& a) {
 }  // namespace
 
 Orders product_orders() {
-  return {order<MatmulArgs>("matmul", "CUTLASS", "include/cutlass/gemm/kernel/gemm_splitk_parallel.h", "sums of 32 terms, then their sum", product(Split<32>{})),
-          order<MatmulArgs>("matmul", "CUTLASS", "include/cutlass/gemm/warp/mma_tensor_op_fast_f32.h", "three products of TF32", product(ThreeProducts{}), {.inputs = Format::tf32x3}),
-          order<MatmulArgs>("matmul", "cuBLAS", "cublasGemmEx with CUBLAS_COMPUTE_16F", "factors, products and partial sums are halves", product(Halves{}), {.inputs = Format::f16, .accumulator = Format::f16}),
-          order<LoraLinearArgs>("lora_linear", "PEFT", "src/peft/tuners/lora/layer.py, Linear.forward", "B (A x) scaled, then added", lora<false>),
-          order<LoraLinearArgs>("lora_linear", "Unsloth", "unsloth/kernels/utils.py, matmul_lora", "A x scaled first", lora<true>),
-          order<Nf4DequantizeArgs>("nf4_dequantize", "bitsandbytes", "csrc/kernels.cu, kDequantizeBlockwise", "entry times absmax", dequantize),
-          order<Nf4MatmulNtArgs>("nf4_matmul_nt", "bitsandbytes", "csrc/kernels.cu, kgemm_4bit_inference_naive", "entry times absmax, then x, sums by lanes", nf4_gemv)};
+  return {order<MatmulArgs>("matmul", "CUTLASS", "include/cutlass/gemm/kernel/gemm_splitk_parallel.h",
+                            "sums of 32 terms, then their sum", product(Split<32>{})),
+          order<MatmulArgs>("matmul", "CUTLASS", "include/cutlass/gemm/warp/mma_tensor_op_fast_f32.h",
+                            "three products of TF32", product(ThreeProducts{}), {.inputs = Format::tf32x3}),
+          order<MatmulArgs>("matmul", "cuBLAS", "cublasGemmEx with CUBLAS_COMPUTE_16F",
+                            "factors, products and partial sums are halves", product(Halves{}),
+                            {.inputs = Format::f16, .accumulator = Format::f16}),
+          order<LoraLinearArgs>("lora_linear", "PEFT", "src/peft/tuners/lora/layer.py, Linear.forward",
+                                "B (A x) scaled, then added", lora<false>),
+          order<LoraLinearArgs>("lora_linear", "Unsloth", "unsloth/kernels/utils.py, matmul_lora", "A x scaled first",
+                                lora<true>),
+          order<Nf4DequantizeArgs>("nf4_dequantize", "bitsandbytes", "csrc/kernels.cu, kDequantizeBlockwise",
+                                   "entry times absmax", dequantize),
+          order<Nf4MatmulNtArgs>("nf4_matmul_nt", "bitsandbytes", "csrc/kernels.cu, kgemm_4bit_inference_naive",
+                                 "entry times absmax, then x, sums by lanes", nf4_gemv)};
 }
 
 }  // namespace assay::orders_test

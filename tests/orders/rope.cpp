@@ -36,7 +36,8 @@ template <class Args>
 void rotate(const Args& a, View<const float> x, View<float> y, Angle angle, float direction) {
   for (Index row = 0; row < a.rows; ++row)
     for (Index i = 0; i < a.d / 2; ++i) {
-      const float at = angle(static_cast<float>(a.position) + static_cast<float>(row), static_cast<float>(a.theta), i, a.d);
+      const float at =
+          angle(static_cast<float>(a.position) + static_cast<float>(row), static_cast<float>(a.theta), i, a.d);
       const float c = std::cos(at), s = direction * std::sin(at);
       const Index first = a.interleaved != 0 ? 2 * i : i, second = a.interleaved != 0 ? 2 * i + 1 : i + a.d / 2;
       for (Index h = 0; h < a.heads; ++h) {
@@ -53,7 +54,8 @@ void rotate_bf16(const Args& a, View<const BFloat16> x, View<BFloat16> y, float 
   const auto held = [](float v) { return widen(to_bfloat16(v)); };
   for (Index row = 0; row < a.rows; ++row)
     for (Index i = 0; i < a.d / 2; ++i) {
-      const float at = of_powers(static_cast<float>(a.position) + static_cast<float>(row), static_cast<float>(a.theta), i, a.d);
+      const float at =
+          of_powers(static_cast<float>(a.position) + static_cast<float>(row), static_cast<float>(a.theta), i, a.d);
       const float c = held(std::cos(at)), s = direction * held(std::sin(at));
       const Index first = a.interleaved != 0 ? 2 * i : i, second = a.interleaved != 0 ? 2 * i + 1 : i + a.d / 2;
       for (Index h = 0; h < a.heads; ++h) {
@@ -72,24 +74,32 @@ Orders rope_orders() {
     Angle angle;
     Frequencies frequencies;
   };
-  const Row rows[] = {
-      {"transformers", "src/transformers/modeling_rope_utils.py, _compute_default_rope_parameters", "1 / theta^(2i/d)", of_powers, Frequencies::powers},
-      {"vLLM", "vllm/model_executor/layers/rotary_embedding/base.py, _compute_inv_freq", "1 / theta^(2i/d), table of positions", of_powers, Frequencies::powers},
-      {"FlashInfer", "include/flashinfer/pos_enc.cuh, BatchQKApplyRotary", "exp of the exponent's logarithm", of_exponentials, Frequencies::powers},
-      {"llama.cpp", "ggml/src/ggml-cpu/ops.cpp, ggml_rope_cache_init", "position times the step, again and again", of_products, Frequencies::products},
-      {"llama.cpp", "ggml/src/ggml-cuda/rope.cu, rope_norm", "position times the step's power", of_power_of_step, Frequencies::products}};
+  const Row rows[] = {{"transformers", "src/transformers/modeling_rope_utils.py, _compute_default_rope_parameters",
+                       "1 / theta^(2i/d)", of_powers, Frequencies::powers},
+                      {"vLLM", "vllm/model_executor/layers/rotary_embedding/base.py, _compute_inv_freq",
+                       "1 / theta^(2i/d), table of positions", of_powers, Frequencies::powers},
+                      {"FlashInfer", "include/flashinfer/pos_enc.cuh, BatchQKApplyRotary",
+                       "exp of the exponent's logarithm", of_exponentials, Frequencies::powers},
+                      {"llama.cpp", "ggml/src/ggml-cpu/ops.cpp, ggml_rope_cache_init",
+                       "position times the step, again and again", of_products, Frequencies::products},
+                      {"llama.cpp", "ggml/src/ggml-cuda/rope.cu, rope_norm", "position times the step's power",
+                       of_power_of_step, Frequencies::products}};
   Orders orders;
   for (const Row& row : rows) {
-    orders.push_back(order<ops::RopeArgs>("rope", row.project, row.place, row.words,
-                                          [angle = row.angle](const ops::RopeArgs& a) { rotate(a, a.x.as<const float>(), a.y.as<float>(), angle, 1); },
-                                          {.frequencies = row.frequencies}));
+    orders.push_back(order<ops::RopeArgs>(
+        "rope", row.project, row.place, row.words,
+        [angle = row.angle](const ops::RopeArgs& a) { rotate(a, a.x.as<const float>(), a.y.as<float>(), angle, 1); },
+        {.frequencies = row.frequencies}));
     orders.push_back(order<ops::RopeBackwardArgs>("rope_backward", row.project, row.place, row.words,
-                                                  [angle = row.angle](const ops::RopeBackwardArgs& a) { rotate(a, a.dy.as<const float>(), a.dx.as<float>(), angle, -1); },
+                                                  [angle = row.angle](const ops::RopeBackwardArgs& a) {
+                                                    rotate(a, a.dy.as<const float>(), a.dx.as<float>(), angle, -1);
+                                                  },
                                                   {.frequencies = row.frequencies}));
   }
-  orders.push_back(order<ops::RopeArgs>("rope", "vLLM", "csrc/pos_encoding_kernels.cu, apply_token_rotary_embedding", "table and products in bfloat16",
-                                        [](const ops::RopeArgs& a) { rotate_bf16(a, a.x.as<const BFloat16>(), a.y.as<BFloat16>(), 1); },
-                                        {.accumulator = Format::bf16, .frequencies = Frequencies::powers}));
+  orders.push_back(order<ops::RopeArgs>(
+      "rope", "vLLM", "csrc/pos_encoding_kernels.cu, apply_token_rotary_embedding", "table and products in bfloat16",
+      [](const ops::RopeArgs& a) { rotate_bf16(a, a.x.as<const BFloat16>(), a.y.as<BFloat16>(), 1); },
+      {.accumulator = Format::bf16, .frequencies = Frequencies::powers}));
   orders.back().kernel.storage = DType::bf16;
   return orders;
 }

@@ -32,7 +32,8 @@ void two_passes(const SoftmaxArgs& a) {
     Sum sum = 0;
     for (Index j = 0; j < a.n; ++j) sum += a.y(i, j) = most == -INFINITY ? 0 : std::exp(a.x(i, j) - most);
     const auto inverse = static_cast<float>(1 / sum), total = static_cast<float>(sum);
-    for (Index j = 0; j < a.n; ++j) a.y(i, j) = most == -INFINITY ? 0 : reciprocal ? a.y(i, j) * inverse : a.y(i, j) / total;
+    for (Index j = 0; j < a.n; ++j)
+      a.y(i, j) = most == -INFINITY ? 0 : reciprocal ? a.y(i, j) * inverse : a.y(i, j) / total;
   }
 }
 
@@ -106,29 +107,52 @@ template <class One>
 void gradient(const CrossEntropyBackwardArgs& a, One one) {
   for (Index i = 0; i < a.rows; ++i)
     for (Index j = 0; j < a.classes; ++j)
-      a.dlogits(i, j) = one(std::exp(a.logits(i, j) - a.logsumexp(i)), a.weights(a.targets(i)), a.dloss(i) + a.dtotal(0) / a.normalizer(0), j == a.targets(i));
+      a.dlogits(i, j) = one(std::exp(a.logits(i, j) - a.logsumexp(i)), a.weights(a.targets(i)),
+                            a.dloss(i) + a.dtotal(0) / a.normalizer(0), j == a.targets(i));
 }
 
 }  // namespace
 
 Orders softmax_orders() {
   return {
-      order<SoftmaxArgs>("softmax", "PyTorch", "aten/src/ATen/native/cuda/PersistentSoftmax.cuh, softmax_warp_forward", "terms divided by the sum", two_passes<float, false>),
-      order<SoftmaxArgs>("softmax", "ggml", "ggml/src/ggml-cpu/ops.cpp, ggml_compute_forward_soft_max_f32", "sum in double, terms times its reciprocal", two_passes<double, true>),
-      order<SoftmaxArgs>("softmax", "FlashInfer", "include/flashinfer/sampling.cuh, OnlineSoftmaxFusedKernel", "online by tiles of 32", online<32>, {.online_tile = 32}),
-      order<SoftmaxArgs>("softmax", "Liger", "src/liger_kernel/ops/softmax.py, _softmax_multi_block_forward_kernel", "online by tiles of 64", online<64>, {.online_tile = 64}),
-      order<SoftmaxBackwardArgs>("softmax_backward", "PyTorch", "aten/src/ATen/native/cuda/SoftMax.cu, SoftMaxBackwardEpilogue", "two products", two_products),
-      order<SoftmaxBackwardArgs>("softmax_backward", "Liger", "src/liger_kernel/ops/softmax.py, _softmax_single_block_backward_kernel", "the difference first", difference),
-      order<CrossEntropyArgs>("cross_entropy", "PyTorch", "aten/src/ATen/native/cpu/SoftMaxKernel.cpp, vec_log_softmax_lastdim_kernel", "(x - m) - log sum", log_softmax<0>),
-      order<CrossEntropyArgs>("cross_entropy", "Unsloth", "unsloth/kernels/cross_entropy_loss.py, by chunks", "online by tiles of 32", log_softmax<32>, {.online_tile = 32}),
-      order<CrossEntropyBackwardArgs>("cross_entropy_backward", "PyTorch", "aten/src/ATen/native/cuda/PersistentSoftmax.cuh, softmax_warp_backward", "g - p g",
-            [](const CrossEntropyBackwardArgs& a) {
-              gradient(a, [](float p, float w, float g, bool own) { const float scaled = w * g; return own ? p * scaled - scaled : p * scaled; });
-            }),
-      order<CrossEntropyBackwardArgs>("cross_entropy_backward", "Apex", "apex/contrib/csrc/xentropy/xentropy_kernel.cu, apply", "g (p - 1)",
-            [](const CrossEntropyBackwardArgs& a) { gradient(a, [](float p, float w, float g, bool own) { return (w * g) * (p - (own ? 1.0F : 0.0F)); }); }),
-      order<CrossEntropyBackwardArgs>("cross_entropy_backward", "Liger", "src/liger_kernel/ops/cross_entropy.py, liger_cross_entropy_kernel", "(p - 1) w, then g",
-            [](const CrossEntropyBackwardArgs& a) { gradient(a, [](float p, float w, float g, bool own) { return ((p - (own ? 1.0F : 0.0F)) * w) * g; }); })};
+      order<SoftmaxArgs>("softmax", "PyTorch", "aten/src/ATen/native/cuda/PersistentSoftmax.cuh, softmax_warp_forward",
+                         "terms divided by the sum", two_passes<float, false>),
+      order<SoftmaxArgs>("softmax", "ggml", "ggml/src/ggml-cpu/ops.cpp, ggml_compute_forward_soft_max_f32",
+                         "sum in double, terms times its reciprocal", two_passes<double, true>),
+      order<SoftmaxArgs>("softmax", "FlashInfer", "include/flashinfer/sampling.cuh, OnlineSoftmaxFusedKernel",
+                         "online by tiles of 32", online<32>, {.online_tile = 32}),
+      order<SoftmaxArgs>("softmax", "Liger", "src/liger_kernel/ops/softmax.py, _softmax_multi_block_forward_kernel",
+                         "online by tiles of 64", online<64>, {.online_tile = 64}),
+      order<SoftmaxBackwardArgs>("softmax_backward", "PyTorch",
+                                 "aten/src/ATen/native/cuda/SoftMax.cu, SoftMaxBackwardEpilogue", "two products",
+                                 two_products),
+      order<SoftmaxBackwardArgs>("softmax_backward", "Liger",
+                                 "src/liger_kernel/ops/softmax.py, _softmax_single_block_backward_kernel",
+                                 "the difference first", difference),
+      order<CrossEntropyArgs>("cross_entropy", "PyTorch",
+                              "aten/src/ATen/native/cpu/SoftMaxKernel.cpp, vec_log_softmax_lastdim_kernel",
+                              "(x - m) - log sum", log_softmax<0>),
+      order<CrossEntropyArgs>("cross_entropy", "Unsloth", "unsloth/kernels/cross_entropy_loss.py, by chunks",
+                              "online by tiles of 32", log_softmax<32>, {.online_tile = 32}),
+      order<CrossEntropyBackwardArgs>("cross_entropy_backward", "PyTorch",
+                                      "aten/src/ATen/native/cuda/PersistentSoftmax.cuh, softmax_warp_backward",
+                                      "g - p g",
+                                      [](const CrossEntropyBackwardArgs& a) {
+                                        gradient(a, [](float p, float w, float g, bool own) {
+                                          const float scaled = w * g;
+                                          return own ? p * scaled - scaled : p * scaled;
+                                        });
+                                      }),
+      order<CrossEntropyBackwardArgs>(
+          "cross_entropy_backward", "Apex", "apex/contrib/csrc/xentropy/xentropy_kernel.cu, apply", "g (p - 1)",
+          [](const CrossEntropyBackwardArgs& a) {
+            gradient(a, [](float p, float w, float g, bool own) { return (w * g) * (p - (own ? 1.0F : 0.0F)); });
+          }),
+      order<CrossEntropyBackwardArgs>(
+          "cross_entropy_backward", "Liger", "src/liger_kernel/ops/cross_entropy.py, liger_cross_entropy_kernel",
+          "(p - 1) w, then g", [](const CrossEntropyBackwardArgs& a) {
+            gradient(a, [](float p, float w, float g, bool own) { return ((p - (own ? 1.0F : 0.0F)) * w) * g; });
+          })};
 }
 
 }  // namespace assay::orders_test

@@ -76,9 +76,16 @@ TEST(Table, RefusedEverywhereIsMissed) {
 }
 
 TEST(Table, ColumnsOfFaults) {
-  for (const auto& [of, column] : std::initializer_list<std::pair<std::string_view, std::string_view>>{
-           {"precision", "precision"}, {"tile_edge", "indexing"}, {"stale_memory", "state"}, {"nonfinite", "special"}, {"race", "races"},
-           {"formula", "formula"}, {"barrier", "races"}, {"component", "indexing"}, {"arithmetic", "formula"}})
+  for (const auto& [of, column] :
+       std::initializer_list<std::pair<std::string_view, std::string_view>>{{"precision", "precision"},
+                                                                            {"tile_edge", "indexing"},
+                                                                            {"stale_memory", "state"},
+                                                                            {"nonfinite", "special"},
+                                                                            {"race", "races"},
+                                                                            {"formula", "formula"},
+                                                                            {"barrier", "races"},
+                                                                            {"component", "indexing"},
+                                                                            {"arithmetic", "formula"}})
     EXPECT_EQ(column_of("rope", of), column) << of;
   EXPECT_EQ(column_of("rmsnorm_backward", "formula"), "gradient");
 }

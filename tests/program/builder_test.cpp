@@ -31,13 +31,16 @@ TEST(Builders, RefuseWhatDoesNotFit) {
   Builder b;
   const Value x = b.input("x", {3, 5}), w = b.parameter("w", {5, 7}), flat = b.input("flat", {15});
   EXPECT_NE(refusal([&] { matmul_nt(b, x, w); }).find("k is 5 by a [3, 5], and 7 by b [5, 7]"), std::string::npos);
-  EXPECT_NE(refusal([&] { matmul(b, flat, w); }).find("a has shape [15], and the contract wants [m, k]"), std::string::npos);
+  EXPECT_NE(refusal([&] { matmul(b, flat, w); }).find("a has shape [15], and the contract wants [m, k]"),
+            std::string::npos);
   EXPECT_NE(refusal([&] { embedding(b, x, w); }).find("the contract wants ids in i32"), std::string::npos);
   EXPECT_NE(refusal([&] { b.reshape(x, {4, 4}); }).find("cannot be seen as [4, 4]"), std::string::npos);
   EXPECT_NE(refusal([&] { b.rows(x, 2, 4); }).find("do not exist"), std::string::npos);
   EXPECT_NE(refusal([&] { b.parameter("w", {1}); }).find("already"), std::string::npos);
-  EXPECT_NE(refusal([&] { b.call("scale", std::vector{x}); }).find("the parameter alpha is not given"), std::string::npos);
-  EXPECT_NE(refusal([&] { b.call("matmul", std::vector{x}); }).find("it reads 2 tensors and was given 1"), std::string::npos);
+  EXPECT_NE(refusal([&] { b.call("scale", std::vector{x}); }).find("the parameter alpha is not given"),
+            std::string::npos);
+  EXPECT_NE(refusal([&] { b.call("matmul", std::vector{x}); }).find("it reads 2 tensors and was given 1"),
+            std::string::npos);
   EXPECT_NE(refusal([&] { matmul(b, Value{}, w); }).find("no value of this program"), std::string::npos);
 }
 
@@ -47,7 +50,8 @@ TEST(Builders, RefuseToReadWhatALaterStepHasChanged) {
   const Value upper = b.rows(sum, 0, 2), lower = b.rows(sum, 2, 4);
   const Value changed = accumulate(b, upper, x, 1);
   EXPECT_NE(refusal([&] { scale(b, upper, 2); }).find("as it was before a later step changed it"), std::string::npos);
-  EXPECT_NE(refusal([&] { scale(b, sum, 2); }).find("as it was before"), std::string::npos) << "a part of it has changed";
+  EXPECT_NE(refusal([&] { scale(b, sum, 2); }).find("as it was before"), std::string::npos)
+      << "a part of it has changed";
   scale(b, changed, 2);
   scale(b, lower, 2);
   scale(b, b.latest(sum), 2);

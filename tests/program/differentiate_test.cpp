@@ -50,7 +50,8 @@ TEST(Derivatives, OfAFeedForwardBlockAreThoseOfItsEquations) {
   write(run[d.upstream[0]], upstream);
   run.run();
 
-  const std::vector<double> y = read(run[block.y]), wanted = feed_forward<double>(at[0], at[1], at[2], at[3], at[4], kRows, kHidden, kInner);
+  const std::vector<double> y = read(run[block.y]),
+                            wanted = feed_forward<double>(at[0], at[1], at[2], at[3], at[4], kRows, kHidden, kInner);
   for (std::size_t i = 0; i < y.size(); ++i) EXPECT_NEAR(y[i], wanted[i], 1e-14 * (1 + std::fabs(wanted[i])));
   // One element of one leaf at a time, by dual numbers through the equations.
   for (std::size_t leaf = 0; leaf < std::size(leaves); ++leaf) {
@@ -60,9 +61,11 @@ TEST(Derivatives, OfAFeedForwardBlockAreThoseOfItsEquations) {
       std::vector<std::vector<Dual<double>>> lifted;
       for (const auto& values : at) lifted.emplace_back(values.begin(), values.end());
       lifted[leaf][e].derivative = 1;
-      const auto out = feed_forward<Dual<double>>(lifted[0], lifted[1], lifted[2], lifted[3], lifted[4], kRows, kHidden, kInner);
+      const auto out =
+          feed_forward<Dual<double>>(lifted[0], lifted[1], lifted[2], lifted[3], lifted[4], kRows, kHidden, kInner);
       double sum = 0, magnitude = 0;
-      for (std::size_t i = 0; i < out.size(); ++i) sum += upstream[i] * out[i].derivative, magnitude += std::fabs(upstream[i] * out[i].derivative);
+      for (std::size_t i = 0; i < out.size(); ++i)
+        sum += upstream[i] * out[i].derivative, magnitude += std::fabs(upstream[i] * out[i].derivative);
       EXPECT_NEAR(gradient[e], sum, 1e-13 * (1 + magnitude)) << d.program[leaves[leaf]].name << " " << e;
       largest = std::max(largest, std::fabs(gradient[e]));
     }
@@ -75,7 +78,8 @@ TEST(Derivatives, AddUpOverRunsAndTemporariesDoNot) {
   const Differentiated d = differentiate(block.builder.program(), std::vector{block.y});
   const Plan where = plan(d.program);
   Execution<double> run(d.program, where, std::nan(""));
-  for (const Parameter& p : d.program.parameters) write(run[p.value], gaussians(static_cast<std::size_t>(d.program[p.value].shape.size()), 4, 0.3));
+  for (const Parameter& p : d.program.parameters)
+    write(run[p.value], gaussians(static_cast<std::size_t>(d.program[p.value].shape.size()), 4, 0.3));
   write(run[block.x], gaussians(kRows * kHidden, 5));
   write(run[d.upstream[0]], gaussians(kRows * kHidden, 6));
   run.run();
@@ -89,7 +93,8 @@ TEST(Derivatives, AddUpOverRunsAndTemporariesDoNot) {
 }
 
 /// The derivative of y by x where y = f(x), upstream ones.
-std::vector<double> derivative(const std::function<Value(Builder&, Value)>& f, const Shape& shape, const std::vector<double>& at) {
+std::vector<double> derivative(const std::function<Value(Builder&, Value)>& f, const Shape& shape,
+                               const std::vector<double>& at) {
   Builder b;
   const Value x = b.input("x", shape), y = f(b, x);
   b.output(y);
@@ -145,7 +150,8 @@ TEST(Derivatives, ReachTheOriginalBehindATranspose) {
 TEST(Derivatives, SeveralOutputsOfAStep) {
   // cross_entropy gives losses and their total: where one alone has an upstream gradient, the other's is zero.
   Builder b;
-  const Value logits = b.parameter("logits", {2, 3}), targets = b.input("targets", {2}, DType::i32), weights = b.input("weights", {3});
+  const Value logits = b.parameter("logits", {2, 3}), targets = b.input("targets", {2}, DType::i32),
+              weights = b.input("weights", {3});
   const auto out = cross_entropy(b, logits, targets, weights, 0);
   b.output(out.total);
   const Differentiated d = differentiate(b.program(), std::vector{out.total});
@@ -173,19 +179,27 @@ std::string refusal(const Builder& b, Value output, Value wanted) {
 
 TEST(Derivatives, RefuseALeafWithoutAPath) {
   Builder b;
-  const Value x = b.input("x", {2, 2}), w = b.parameter("w", {2, 2}), other = b.parameter("other", {2, 2}), unused = b.parameter("unused", {2, 2});
+  const Value x = b.input("x", {2, 2}), w = b.parameter("w", {2, 2}), other = b.parameter("other", {2, 2}),
+              unused = b.parameter("unused", {2, 2});
   const Value sum = b.state("sum", {2, 2});
-  const Value y = scale(b, matmul_nt(b, x, w), 2), dead = scale(b, other, 2), in_place = scale(b, accumulate(b, sum, other, 1), 3);
+  const Value y = scale(b, matmul_nt(b, x, w), 2), dead = scale(b, other, 2),
+              in_place = scale(b, accumulate(b, sum, other, 1), 3);
   EXPECT_NE(refusal(b, y, unused).find("unused: it has no gradient: no step reads it"), std::string::npos);
-  EXPECT_NE(refusal(b, y, other).find("other: it has no gradient: its path ends at scale.2 (scale), and no differentiated output"), std::string::npos) << refusal(b, y, other);
-  EXPECT_NE(refusal(b, in_place, other).find("its path ends at accumulate (accumulate), which has none: it overwrites"), std::string::npos) << refusal(b, in_place, other);
+  EXPECT_NE(refusal(b, y, other)
+                .find("other: it has no gradient: its path ends at scale.2 (scale), and no differentiated output"),
+            std::string::npos)
+      << refusal(b, y, other);
+  EXPECT_NE(refusal(b, in_place, other).find("its path ends at accumulate (accumulate), which has none: it overwrites"),
+            std::string::npos)
+      << refusal(b, in_place, other);
   EXPECT_NE(refusal(b, y, dead).find("it is no leaf"), std::string::npos);
   EXPECT_EQ(refusal(b, y, w), "not refused");
 }
 
 TEST(Derivatives, AreNotTakenWhereNoneIsWanted) {
   Builder b;
-  const Value x = b.input("x", {4, 3}), frozen = b.parameter("frozen", {2, 3}, false), trained = b.parameter("trained", {5, 2});
+  const Value x = b.input("x", {4, 3}), frozen = b.parameter("frozen", {2, 3}, false),
+              trained = b.parameter("trained", {5, 2});
   const Value y = matmul_nt(b, matmul_nt(b, x, frozen), trained);
   b.output(y);
   const Differentiated d = differentiate(b.program(), std::vector{y});

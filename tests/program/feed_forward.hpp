@@ -28,7 +28,8 @@ struct Block {
     x = builder.input("x", {s, hidden});
     const Builder::Scope scope(builder, "ffn");
     weights = {builder.parameter("norm.weight", {hidden}), builder.parameter("gate_proj.weight", {inner, hidden}),
-               builder.parameter("up_proj.weight", {inner, hidden}), builder.parameter("down_proj.weight", {hidden, inner})};
+               builder.parameter("up_proj.weight", {inner, hidden}),
+               builder.parameter("down_proj.weight", {hidden, inner})};
     y = feed_forward(builder, x, weights);
     builder.output(y);
   }
@@ -36,8 +37,8 @@ struct Block {
 
 /// The same from the equations. Vectors are row-major.
 template <class T>
-std::vector<T> feed_forward(const std::vector<T>& x, const std::vector<T>& norm, const std::vector<T>& gate, const std::vector<T>& up,
-                            const std::vector<T>& down, Index s, Index hidden, Index inner) {
+std::vector<T> feed_forward(const std::vector<T>& x, const std::vector<T>& norm, const std::vector<T>& gate,
+                            const std::vector<T>& up, const std::vector<T>& down, Index s, Index hidden, Index inner) {
   using std::exp, std::sqrt;
   const auto at = [](Index i, Index width, Index j) { return static_cast<std::size_t>(i * width + j); };
   std::vector<T> y(x);

@@ -33,14 +33,17 @@ struct Judge {
       all.insert(all.end(), view.data(), view.data() + view.size());
     };
     falsify::run_mutant<T>(m, execution, kRuns, [&](int run, Execution<T>& memory) {
-      if (run > 0) for (const Value v : outputs) look(v);
+      if (run > 0)
+        for (const Value v : outputs) look(v);
       for (std::size_t i = 0; i < d.program.values.size(); ++i) {
         const Value v{static_cast<std::int32_t>(i)};
         const Kind kind = d.program.storage_of(v).kind;
         if (d.program.base_of(v) != v || (kind != Kind::input && kind != Kind::parameter)) continue;
-        falsify::Random random(falsify::derive(kind == Kind::input ? static_cast<std::uint64_t>(run) : 99, d.program[v].name));
+        falsify::Random random(
+            falsify::derive(kind == Kind::input ? static_cast<std::uint64_t>(run) : 99, d.program[v].name));
         const View<T> view = memory[v];
-        for (Index e = 0; e < view.size(); ++e) view.data()[e] = T(static_cast<float>(random.gaussian() * (kind == Kind::input ? 1 : 0.3)));
+        for (Index e = 0; e < view.size(); ++e)
+          view.data()[e] = T(static_cast<float>(random.gaussian() * (kind == Kind::input ? 1 : 0.3)));
       }
     });
     for (const Value v : outputs) look(v);
@@ -65,7 +68,8 @@ TEST(ProgramMutants, OfAFeedForwardBlockDie) {
     bound.push_back(0x1p-29 * b.error);
     ASSERT_TRUE(std::isfinite(b.error));
   }
-  for (std::size_t i = 0; i < want.size(); ++i) EXPECT_LE(std::fabs(want[i] - digits[i].convert_to<double>()), bound[i]) << "the program itself";
+  for (std::size_t i = 0; i < want.size(); ++i)
+    EXPECT_LE(std::fabs(want[i] - digits[i].convert_to<double>()), bound[i]) << "the program itself";
 
   std::map<std::string_view, int> killed, equivalent;
   int survivors = 0;

@@ -33,7 +33,8 @@ std::vector<std::vector<float>> results(Session& session, const Differentiated& 
   for (std::size_t i = 0; i < d.program.values.size(); ++i) {
     const Value v{static_cast<std::int32_t>(i)};
     const Kind kind = d.program.storage_of(v).kind;
-    if (d.program.base_of(v) == v && (kind == Kind::input || kind == Kind::parameter)) session.set(v, gaussians(d.program[v].shape.size(), i));
+    if (d.program.base_of(v) == v && (kind == Kind::input || kind == Kind::parameter))
+      session.set(v, gaussians(d.program[v].shape.size(), i));
   }
   session.run();
   std::vector<std::vector<float>> all;
@@ -73,11 +74,12 @@ TEST_P(Sessions, GradientsAddUpOverRunsUntilTheyAreCleared) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(On, Sessions, testing::Values(Backend::cpu, Backend::cuda_host, Backend::vulkan), [](const auto& info) {
-  std::string text(name(info.param));
-  std::ranges::replace(text, '-', '_');
-  return text;
-});
+INSTANTIATE_TEST_SUITE_P(On, Sessions, testing::Values(Backend::cpu, Backend::cuda_host, Backend::vulkan),
+                         [](const auto& info) {
+                           std::string text(name(info.param));
+                           std::ranges::replace(text, '-', '_');
+                           return text;
+                         });
 
 TEST(Plans, LivesThatMeetShareNothing) {
   const Differentiated d = block();
@@ -96,7 +98,8 @@ TEST(Plans, LivesThatMeetShareNothing) {
     }
     for (std::size_t t = 0; t < step.tensors.size(); ++t)
       for (std::size_t u = 0; u < t; ++u) {
-        const auto one = static_cast<std::size_t>(d.program[step.tensors[t]].storage), other = static_cast<std::size_t>(d.program[step.tensors[u]].storage);
+        const auto one = static_cast<std::size_t>(d.program[step.tensors[t]].storage),
+                   other = static_cast<std::size_t>(d.program[step.tensors[u]].storage);
         EXPECT_TRUE(one == other || where.slot_of[one] != where.slot_of[other]) << describe(step);
       }
   }

@@ -16,7 +16,7 @@
 
 namespace assay::falsify::recorded {
 
-inline constexpr Index kElements = 6000;    // of all tensors of a case
+inline constexpr Index kElements = 6000;  // of all tensors of a case
 
 inline const Arithmetic kArithmetics[] = {
     {},
@@ -67,7 +67,8 @@ void each(const Tensor& t, F f) {
   const View<T> view = t.as<T>();
   for (Index i = 0; i < t.shape.size(); ++i) {
     Index offset = 0, rest = i;
-    for (int axis = t.shape.rank() - 1; axis >= 0; --axis) offset += rest % t.shape[axis] * t.strides[axis], rest /= t.shape[axis];
+    for (int axis = t.shape.rank() - 1; axis >= 0; --axis)
+      offset += rest % t.shape[axis] * t.strides[axis], rest /= t.shape[axis];
     f(view.data()[offset], static_cast<std::size_t>(i));
   }
 }
@@ -78,7 +79,9 @@ inline std::vector<float> read(const Tensor& t) {
     case DType::f32: each<float>(t, [&](float x, std::size_t i) { values[i] = x; }); break;
     case DType::f16: each<Half>(t, [&](Half x, std::size_t i) { values[i] = widen(x); }); break;
     case DType::bf16: each<BFloat16>(t, [&](BFloat16 x, std::size_t i) { values[i] = widen(x); }); break;
-    case DType::i32: each<std::int32_t>(t, [&](std::int32_t x, std::size_t i) { values[i] = static_cast<float>(x); }); break;
+    case DType::i32:
+      each<std::int32_t>(t, [&](std::int32_t x, std::size_t i) { values[i] = static_cast<float>(x); });
+      break;
     case DType::u8: each<std::uint8_t>(t, [&](std::uint8_t x, std::size_t i) { values[i] = x; }); break;
   }
   return values;
@@ -89,8 +92,12 @@ inline void write(const Tensor& t, const std::vector<float>& values) {
     case DType::f32: each<float>(t, [&](float& x, std::size_t i) { x = values[i]; }); break;
     case DType::f16: each<Half>(t, [&](Half& x, std::size_t i) { x = to_half(values[i]); }); break;
     case DType::bf16: each<BFloat16>(t, [&](BFloat16& x, std::size_t i) { x = to_bfloat16(values[i]); }); break;
-    case DType::i32: each<std::int32_t>(t, [&](std::int32_t& x, std::size_t i) { x = static_cast<std::int32_t>(values[i]); }); break;
-    case DType::u8: each<std::uint8_t>(t, [&](std::uint8_t& x, std::size_t i) { x = static_cast<std::uint8_t>(values[i]); }); break;
+    case DType::i32:
+      each<std::int32_t>(t, [&](std::int32_t& x, std::size_t i) { x = static_cast<std::int32_t>(values[i]); });
+      break;
+    case DType::u8:
+      each<std::uint8_t>(t, [&](std::uint8_t& x, std::size_t i) { x = static_cast<std::uint8_t>(values[i]); });
+      break;
   }
 }
 
@@ -105,7 +112,8 @@ std::vector<std::vector<float>> by_reference(const OpDescriptor& op, const Call&
   }
   reference(views, call.params);
   std::vector<std::vector<float>> outputs;
-  for (const int t : outputs_of(op)) outputs.emplace_back(held[static_cast<std::size_t>(t)].begin(), held[static_cast<std::size_t>(t)].end());
+  for (const int t : outputs_of(op))
+    outputs.emplace_back(held[static_cast<std::size_t>(t)].begin(), held[static_cast<std::size_t>(t)].end());
   return outputs;
 }
 
@@ -120,19 +128,23 @@ struct Off {
 
 inline void nearest(const OpDescriptor& op, const Call& call, const Off* off) {
   const bool pinned = op.copies || op.name == "adamw_step";  // contracts that pin roundings to float32
-  auto outputs = pinned ? by_reference<float>(op, call, oracle(op.name).mirror) : by_reference<double>(op, call, oracle(op.name).exact);
+  auto outputs = pinned ? by_reference<float>(op, call, oracle(op.name).mirror)
+                        : by_reference<double>(op, call, oracle(op.name).exact);
   if (off != nullptr) {
     std::vector<float>& y = outputs[off->output];
     float largest = 0;
     for (const float x : y)
       if (std::isfinite(x)) largest = std::max(largest, std::fabs(x));
     if (!y.empty()) {
-      float& x = off->element == Element::first ? y.front() : off->element == Element::last ? y.back() : y[y.size() / 2];
+      float& x = off->element == Element::first  ? y.front()
+                 : off->element == Element::last ? y.back()
+                                                 : y[y.size() / 2];
       const bool real = is_floating(call.tensors[static_cast<std::size_t>(outputs_of(op)[off->output])].dtype);
       x = real ? x + static_cast<float>(off->relative * std::max<double>(largest, 1e-3)) : x > 0 ? x - 1 : x + 1;
     }
   }
-  for (std::size_t o = 0; o < outputs.size(); ++o) write(call.tensors[static_cast<std::size_t>(outputs_of(op)[o])], outputs[o]);
+  for (std::size_t o = 0; o < outputs.size(); ++o)
+    write(call.tensors[static_cast<std::size_t>(outputs_of(op)[o])], outputs[o]);
 }
 
 inline Kernel reference_kernel(const OpDescriptor& op, std::string_view id, const Off* off) {

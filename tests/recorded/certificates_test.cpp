@@ -60,7 +60,8 @@ struct Stored {
   }
   /// Rounds the values to the storage format.
   void round() {
-    for (float& x : values) x = dtype == DType::f16 ? widen(to_half(x)) : dtype == DType::bf16 ? widen(to_bfloat16(x)) : x;
+    for (float& x : values)
+      x = dtype == DType::f16 ? widen(to_half(x)) : dtype == DType::bf16 ? widen(to_bfloat16(x)) : x;
   }
 };
 
@@ -154,7 +155,8 @@ void expect_as_recorded(const std::string& part, const F& f, double apart_by = k
 /// Returns small integers, including zeros.
 Floats integers(Index n, unsigned seed, float unit = 1) {
   Floats v;
-  for (Index i = 0; i < n; ++i) v.push_back(static_cast<float>((static_cast<unsigned>(i) * 5 + seed * 3) % 7) * unit - 3 * unit);
+  for (Index i = 0; i < n; ++i)
+    v.push_back(static_cast<float>((static_cast<unsigned>(i) * 5 + seed * 3) % 7) * unit - 3 * unit);
   return v;
 }
 
@@ -193,30 +195,47 @@ TEST(RecordedCertificates, BoundsOfProducts) {
     struct {
       std::string what;
       Matrices matrices;
-    } all[] = {{"small", product(2, 3, 3)},   {"wide", product(1, 2, 64)},                     {"less wide", product(1, 2, 56)},
-               {"long", product(1, 300, 2)},  {"tiny", product(2, 3, 2, 0x1p-60F, 0x1p-70F)},  {"tiny factors", product(1, 2, 2, 0x1p-140F, 0x1p20F)},
-               {"other tiny factors", product(1, 2, 2, 0x1p20F, 0x1p-140F)}, {"empty", product(1, 0, 2)}, {"a row of zeros", zero_row}};
+    } all[] = {{"small", product(2, 3, 3)},
+               {"wide", product(1, 2, 64)},
+               {"less wide", product(1, 2, 56)},
+               {"long", product(1, 300, 2)},
+               {"tiny", product(2, 3, 2, 0x1p-60F, 0x1p-70F)},
+               {"tiny factors", product(1, 2, 2, 0x1p-140F, 0x1p20F)},
+               {"other tiny factors", product(1, 2, 2, 0x1p20F, 0x1p-140F)},
+               {"empty", product(1, 0, 2)},
+               {"a row of zeros", zero_row}};
     for (auto& [what, p] : all)
       for (const contract::ProductTerms& terms : kTerms)
-        record(fmt::format("{}, {} operations", what, terms.operations), taken_for_each(p.c, [&] { return p.certified(terms); }, 2));
+        record(fmt::format("{}, {} operations", what, terms.operations),
+               taken_for_each(
+                   p.c, [&] { return p.certified(terms); }, 2));
   });
 }
 
 /// Bounds of a row with A·(B·r) = 0, to more digits than a float has: the interval next to the largest accepted
 /// element.
 TEST(RecordedCertificates, BoundsOfProductsToTheLastDigit) {
-  expect_as_recorded("last_digits", [](const auto& record) {
-    for (const Index n : {2, 64})
-      for (const Index pairs : {1, 20})
-        for (const contract::ProductTerms& terms : kTerms) {
-          Matrices p{1, 2 * pairs, n, {}, Floats(static_cast<std::size_t>(2 * pairs * n), 3), Floats(static_cast<std::size_t>(n), 0)};
-          for (Index i = 0; i < pairs; ++i) p.a.push_back(1), p.a.push_back(-1);
-          const Check check = [&] { return p.certified(terms); };
-          p.c[0] = taken_towards(kInf, p.c[0], check);
-          record(fmt::format("{} by {}, {} operations", 2 * pairs, n, terms.operations),
-                 json::array({number(p.c[0]), number(taken_towards(-kInf, p.c[1], check)), number(taken_towards(kInf, p.c[1], check))}));
-        }
-  }, 1e-5);  // relative error of a difference at the last of seven digits
+  expect_as_recorded(
+      "last_digits",
+      [](const auto& record) {
+        for (const Index n : {2, 64})
+          for (const Index pairs : {1, 20})
+            for (const contract::ProductTerms& terms : kTerms) {
+              Matrices p{1,
+                         2 * pairs,
+                         n,
+                         {},
+                         Floats(static_cast<std::size_t>(2 * pairs * n), 3),
+                         Floats(static_cast<std::size_t>(n), 0)};
+              for (Index i = 0; i < pairs; ++i) p.a.push_back(1), p.a.push_back(-1);
+              const Check check = [&] { return p.certified(terms); };
+              p.c[0] = taken_towards(kInf, p.c[0], check);
+              record(fmt::format("{} by {}, {} operations", 2 * pairs, n, terms.operations),
+                     json::array({number(p.c[0]), number(taken_towards(-kInf, p.c[1], check)),
+                                  number(taken_towards(kInf, p.c[1], check))}));
+            }
+      },
+      1e-5);  // relative error of a difference at the last of seven digits
 }
 
 /// Intervals of non-finite elements, of possibly non-finite elements, and of all others.
@@ -227,13 +246,27 @@ TEST(RecordedCertificates, ClassesOfProducts) {
       std::size_t at;
       float value;
     };
-    const std::vector<Planted> all[] = {
-        {{true, 0, kInf}}, {{true, 5, -kInf}}, {{true, 1, kNaN}}, {{false, 0, kInf}}, {{false, 4, -kInf}}, {{false, 5, kNaN}},
-        {{true, 0, kInf}, {false, 0, 0}}, {{true, 0, kInf}, {false, 0, 1e-40F}}, {{true, 0, kInf}, {false, 0, -1e-40F}},
-        {{true, 0, kInf}, {false, 0, FLT_MIN}}, {{true, 0, kInf}, {false, 3, 1e-40F}}, {{false, 4, kInf}, {true, 2, 1e-40F}},
-        {{false, 5, kInf}, {true, 5, 1e-40F}}, {{false, 4, kInf}, {true, 2, FLT_MIN}}, {{true, 0, kInf}, {false, 4, kInf}},
-        {{true, 0, kInf}, {true, 1, kInf}, {false, 4, -1}}, {{true, 0, 1e30F}, {false, 1, 1e10F}}, {{true, 0, 1e30F}, {true, 4, kInf}, {false, 1, 1e10F}},
-        {{true, 4, 70000}}, {{false, 5, -70000}}, {{true, 0, 1e38F}, {false, 0, 2}, {true, 1, -1e38F}, {false, 2, 2}}};
+    const std::vector<Planted> all[] = {{{true, 0, kInf}},
+                                        {{true, 5, -kInf}},
+                                        {{true, 1, kNaN}},
+                                        {{false, 0, kInf}},
+                                        {{false, 4, -kInf}},
+                                        {{false, 5, kNaN}},
+                                        {{true, 0, kInf}, {false, 0, 0}},
+                                        {{true, 0, kInf}, {false, 0, 1e-40F}},
+                                        {{true, 0, kInf}, {false, 0, -1e-40F}},
+                                        {{true, 0, kInf}, {false, 0, FLT_MIN}},
+                                        {{true, 0, kInf}, {false, 3, 1e-40F}},
+                                        {{false, 4, kInf}, {true, 2, 1e-40F}},
+                                        {{false, 5, kInf}, {true, 5, 1e-40F}},
+                                        {{false, 4, kInf}, {true, 2, FLT_MIN}},
+                                        {{true, 0, kInf}, {false, 4, kInf}},
+                                        {{true, 0, kInf}, {true, 1, kInf}, {false, 4, -1}},
+                                        {{true, 0, 1e30F}, {false, 1, 1e10F}},
+                                        {{true, 0, 1e30F}, {true, 4, kInf}, {false, 1, 1e10F}},
+                                        {{true, 4, 70000}},
+                                        {{false, 5, -70000}},
+                                        {{true, 0, 1e38F}, {false, 0, 2}, {true, 1, -1e38F}, {false, 2, 2}}};
     for (const std::vector<Planted>& planted : all) {
       Matrices p = product(3, 2, 3);
       std::string what;
@@ -242,7 +275,8 @@ TEST(RecordedCertificates, ClassesOfProducts) {
         what += fmt::format("{}[{}] = {:g} ", x.in_a ? 'a' : 'b', x.at, x.value);
       }
       p.multiply();
-      record(what, taken_for_each(p.c, [&] { return p.certified(); }, 9));
+      record(what, taken_for_each(
+                       p.c, [&] { return p.certified(); }, 9));
     }
   });
 }
@@ -277,8 +311,10 @@ TEST(RecordedCertificates, OverflowOfProducts) {
         for (const contract::ProductTerms& terms : kTerms) {
           Matrices p{1, 2, 1, {large, 1}, {4, -4}, {result}};
           const Check check = [&] { return p.certified(terms); };
-          record(fmt::format("{} for {:g}, {} operations, a", result, large, terms.operations), taken_for_each(p.a, check));
-          record(fmt::format("{} for {:g}, {} operations, b", result, large, terms.operations), taken_for_each(p.b, check));
+          record(fmt::format("{} for {:g}, {} operations, a", result, large, terms.operations),
+                 taken_for_each(p.a, check));
+          record(fmt::format("{} for {:g}, {} operations, b", result, large, terms.operations),
+                 taken_for_each(p.b, check));
         }
   });
 }
@@ -286,11 +322,17 @@ TEST(RecordedCertificates, OverflowOfProducts) {
 TEST(RecordedCertificates, ExactProducts) {
   expect_as_recorded("exact", [](const auto& record) {
     const float largest = float_at(place_of(0x1p31F) - 1);
-    Matrices all[] = {product(3, 2, 3), {1, 1, 1, {largest}, {1}, {largest}}, {1, 1, 1, {-1}, {largest}, {-largest}}, {1, 1, 1, {0x1p16F}, {0x1p15F}, {0x1p31F}},
-                      {1, 2, 1, {3, 0x1p16F}, {5, 0x1p14F}, {0x1p30F}}, product(2, 0, 2)};
+    Matrices all[] = {product(3, 2, 3),
+                      {1, 1, 1, {largest}, {1}, {largest}},
+                      {1, 1, 1, {-1}, {largest}, {-largest}},
+                      {1, 1, 1, {0x1p16F}, {0x1p15F}, {0x1p31F}},
+                      {1, 2, 1, {3, 0x1p16F}, {5, 0x1p14F}, {0x1p30F}},
+                      product(2, 0, 2)};
     for (std::size_t i = 0; i < std::size(all); ++i) {
       Matrices& p = all[i];
-      const Check check = [&] { return contract::freivalds_exact(matrix(p.a, p.m, p.k), matrix(p.b, p.k, p.n), matrix(p.c, p.m, p.n)); };
+      const Check check = [&] {
+        return contract::freivalds_exact(matrix(p.a, p.m, p.k), matrix(p.b, p.k, p.n), matrix(p.c, p.m, p.n));
+      };
       record(fmt::format("c of {}", i), taken_for_each(p.c, check, 9));
       record(fmt::format("a of {}", i), taken_for_each(p.a, check));
       record(fmt::format("b of {}", i), taken_for_each(p.b, check));
@@ -305,16 +347,19 @@ TEST(RecordedCertificates, ExactProductsOfAnyLayout) {
   const auto transposed = [](const Floats& v, Index rows, Index columns) {
     Floats t(v.size());
     for (Index i = 0; i < rows; ++i)
-      for (Index j = 0; j < columns; ++j) t[static_cast<std::size_t>(j * rows + i)] = v[static_cast<std::size_t>(i * columns + j)];
+      for (Index j = 0; j < columns; ++j)
+        t[static_cast<std::size_t>(j * rows + i)] = v[static_cast<std::size_t>(i * columns + j)];
     return t;
   };
   const json wrong = apart([&] {
     json all = json::array();
     for (unsigned layouts = 0; layouts < 8; ++layouts) {
       const bool ta = (layouts & 1) != 0, tb = (layouts & 2) != 0, tc = (layouts & 4) != 0;
-      Floats a = ta ? transposed(p.a, m, k) : p.a, b = tb ? transposed(p.b, k, n) : p.b, c = tc ? transposed(p.c, m, n) : p.c;
+      Floats a = ta ? transposed(p.a, m, k) : p.a, b = tb ? transposed(p.b, k, n) : p.b,
+             c = tc ? transposed(p.c, m, n) : p.c;
       const Check check = [&] {
-        return contract::freivalds_exact(ta ? matrix(a, k, m).transposed() : matrix(a, m, k), tb ? matrix(b, n, k).transposed() : matrix(b, k, n),
+        return contract::freivalds_exact(ta ? matrix(a, k, m).transposed() : matrix(a, m, k),
+                                         tb ? matrix(b, n, k).transposed() : matrix(b, k, n),
                                          tc ? matrix(c, n, m).transposed() : matrix(c, m, n));
       };
       if (!holds(check)) all.push_back({layouts, "the right product is refused"});
@@ -322,7 +367,8 @@ TEST(RecordedCertificates, ExactProductsOfAnyLayout) {
         for (float& x : *values)
           for (const float off : {1.0F, 0.5F}) {  // 0.5 gives a non-integer
             const float right = std::exchange(x, x + off);
-            if (holds(check)) all.push_back({layouts, values == &a ? "a" : values == &b ? "b" : "c", &x - values->data(), off});
+            if (holds(check))
+              all.push_back({layouts, values == &a ? "a" : values == &b ? "b" : "c", &x - values->data(), off});
             x = right;
           }
     }
@@ -334,12 +380,14 @@ TEST(RecordedCertificates, ExactProductsOfAnyLayout) {
 /// Matrices large enough that threads share the rows: each thread checks its rows, with bounds of all norms.
 TEST(RecordedCertificates, SharesOfThreads) {
   const Index m = 901, k = 1101, n = 801;
-  Matrices p{m, k, n, Floats(static_cast<std::size_t>(m * k)), integers(k * n, 1), Floats(static_cast<std::size_t>(m * n))};
+  Matrices p{
+      m, k, n, Floats(static_cast<std::size_t>(m * k)), integers(k * n, 1), Floats(static_cast<std::size_t>(m * n))};
   for (Index i = 0; i < m; ++i) {
     const float factor = static_cast<float>(1 + i % 3);
     const Index of = k - 1 - i;
     p.a[static_cast<std::size_t>(i * k + of)] = factor;
-    for (Index j = 0; j < n; ++j) p.c[static_cast<std::size_t>(i * n + j)] = factor * p.b[static_cast<std::size_t>(of * n + j)];
+    for (Index j = 0; j < n; ++j)
+      p.c[static_cast<std::size_t>(i * n + j)] = factor * p.b[static_cast<std::size_t>(of * n + j)];
   }
   const json now = apart([&] {
     const Check check = [&] { return p.certified(); };
@@ -351,7 +399,8 @@ TEST(RecordedCertificates, SharesOfThreads) {
       all.push_back({row, holds(check)});
       x = original;
     }
-    for (const Index row : {Index{0}, m / 2, m - 1}) all.push_back({row, number(taken_towards(kInf, p.c[static_cast<std::size_t>(row * n)], check))});
+    for (const Index row : {Index{0}, m / 2, m - 1})
+      all.push_back({row, number(taken_towards(kInf, p.c[static_cast<std::size_t>(row * n)], check))});
     return all;
   });
   expect_recorded(file_of("certificates"), "threads", now);
@@ -372,7 +421,8 @@ TEST(RecordedCertificates, Layers) {
             y.push_back(sum);
           }
         record(fmt::format("{} biases, {}", biases, i), taken_for_each(y, [&] {
-                 return contract::freivalds_linear(matrix(x, 2, 3), matrix(weight, 2, 3), matrix(bias, biases, 2), matrix(y, 2, 2));
+                 return contract::freivalds_linear(matrix(x, 2, 3), matrix(weight, 2, 3), matrix(bias, biases, 2),
+                                                   matrix(y, 2, 2));
                }));
       }
   });
@@ -385,9 +435,11 @@ struct Adapter {
   Floats x, weight, bias, t, b, y{};
 
   Adapter(Index s_, Index in_, Index out_, Index r_, Index biases_, double alpha_)
-      : s(s_), in(in_), out(out_), r(r_), biases(biases_), alpha(alpha_), x(integers(s * in, 1)), weight(integers(out * in, 2)),
-        bias(integers(biases * out, 3)), t(integers(s * r, 4)), b(integers(out * r, 5)) {
-    const auto row = [](const Floats& v, Index i, Index p, Index width) { return static_cast<double>(v[static_cast<std::size_t>(i * width + p)]); };
+      : s(s_), in(in_), out(out_), r(r_), biases(biases_), alpha(alpha_), x(integers(s * in, 1)),
+        weight(integers(out * in, 2)), bias(integers(biases * out, 3)), t(integers(s * r, 4)), b(integers(out * r, 5)) {
+    const auto row = [](const Floats& v, Index i, Index p, Index width) {
+      return static_cast<double>(v[static_cast<std::size_t>(i * width + p)]);
+    };
     for (Index i = 0; i < s; ++i)
       for (Index o = 0; o < out; ++o) {
         double sum = biases > 0 ? bias[static_cast<std::size_t>(o)] : 0, adapted = 0;
@@ -397,8 +449,8 @@ struct Adapter {
       }
   }
   Certified certified() const {
-    return contract::freivalds_lora(matrix(x, s, in), matrix(weight, out, in), matrix(bias, biases, out), matrix(t, s, r), matrix(b, out, r), alpha,
-                                    matrix(y, s, out));
+    return contract::freivalds_lora(matrix(x, s, in), matrix(weight, out, in), matrix(bias, biases, out),
+                                    matrix(t, s, r), matrix(b, out, r), alpha, matrix(y, s, out));
   }
 };
 
@@ -464,7 +516,8 @@ struct Quantized {
 
 TEST(RecordedCertificates, Nf4Products) {
   expect_as_recorded("nf4_products", [](const auto& record) {
-    const Floats all_scales[] = {{1, 2, 4, 1}, {0.5F, 8, -2, 1}, {1, kInf, 2, 1}, {1, 2, 1, kNaN}, {0x1p-130F, 1, 1, -1}};
+    const Floats all_scales[] = {
+        {1, 2, 4, 1}, {0.5F, 8, -2, 1}, {1, kInf, 2, 1}, {1, 2, 1, kNaN}, {0x1p-130F, 1, 1, -1}};
     for (std::size_t i = 0; i < std::size(all_scales); ++i) {
       const Quantized w(2, 66, all_scales[i]);
       const Floats x = integers(2 * 66, 1), dy = integers(2 * 2, 2);
@@ -472,19 +525,26 @@ TEST(RecordedCertificates, Nf4Products) {
       for (Index s = 0; s < 2; ++s)
         for (Index j = 0; j < 2; ++j) {
           double sum = 0;
-          for (Index p = 0; p < 66; ++p) sum += static_cast<double>(x[static_cast<std::size_t>(s * 66 + p)]) * w.weight(j, p);
+          for (Index p = 0; p < 66; ++p)
+            sum += static_cast<double>(x[static_cast<std::size_t>(s * 66 + p)]) * w.weight(j, p);
           y.push_back(static_cast<float>(sum));
         }
       for (Index s = 0; s < 2; ++s)
         for (Index p = 0; p < 66; ++p) {
           double sum = 0;
-          for (Index j = 0; j < 2; ++j) sum += static_cast<double>(dy[static_cast<std::size_t>(s * 2 + j)]) * w.weight(j, p);
+          for (Index j = 0; j < 2; ++j)
+            sum += static_cast<double>(dy[static_cast<std::size_t>(s * 2 + j)]) * w.weight(j, p);
           dx.push_back(static_cast<float>(sum));
         }
-      record(fmt::format("y, scales {}", i),
-             taken_for_each(y, [&] { return contract::freivalds_nf4_nt(matrix(x, 2, 66), w.code_view(), w.scales(), matrix(y, 2, 2)); }));
-      record(fmt::format("dx, scales {}", i),
-             taken_for_each(dx, [&] { return contract::freivalds_nf4(matrix(dy, 2, 2), w.code_view(), w.scales(), matrix(dx, 2, 66)); }, 2));
+      record(fmt::format("y, scales {}", i), taken_for_each(y, [&] {
+               return contract::freivalds_nf4_nt(matrix(x, 2, 66), w.code_view(), w.scales(), matrix(y, 2, 2));
+             }));
+      record(
+          fmt::format("dx, scales {}", i),
+          taken_for_each(
+              dx,
+              [&] { return contract::freivalds_nf4(matrix(dy, 2, 2), w.code_view(), w.scales(), matrix(dx, 2, 66)); },
+              2));
     }
   });
 }
@@ -495,7 +555,9 @@ TEST(RecordedCertificates, Nf4ProductsLeftOut) {
     for (const float result : {kNaN, kInf, 0.0F, 1.0F}) {
       Floats x{0x1.8p126F, -0x1.8p126F, 0x1p120F}, y{result};
       Quantized w(1, 3, {0x1p-20F});
-      const Check nt = [&] { return contract::freivalds_nf4_nt(matrix(x, 1, 3), w.code_view(), w.scales(), matrix(y, 1, 1)); };
+      const Check nt = [&] {
+        return contract::freivalds_nf4_nt(matrix(x, 1, 3), w.code_view(), w.scales(), matrix(y, 1, 1));
+      };
       record(fmt::format("y = {}, x", result), taken_for_each(x, nt));
       record(fmt::format("y = {}, scale", result), taken_for_each(w.absmax, nt));
       for (const std::size_t large : {0U, 1U}) {
@@ -503,7 +565,9 @@ TEST(RecordedCertificates, Nf4ProductsLeftOut) {
         Quantized v(2, 3, {1, 1});
         dy[large] = 0x1p100F, v.absmax[large] = 0x1p30F;
         v.codes.assign(v.codes.size(), kNf4ZeroPair);
-        const Check nn = [&] { return contract::freivalds_nf4(matrix(dy, 1, 2), v.code_view(), v.scales(), matrix(dx, 1, 3)); };
+        const Check nn = [&] {
+          return contract::freivalds_nf4(matrix(dy, 1, 2), v.code_view(), v.scales(), matrix(dx, 1, 3));
+        };
         record(fmt::format("dx = {}, dy, {}", result, large), taken_for_each(dy, nn));
         record(fmt::format("dx = {}, scale, {}", result, large), taken_for_each(v.absmax, nn));
       }
@@ -513,7 +577,9 @@ TEST(RecordedCertificates, Nf4ProductsLeftOut) {
         rows[large * 3 + large] = 0x1.8p127F;
         Quantized all(3, 3, {1, 1, 1});
         all.codes.assign(all.codes.size(), kNf4ZeroPair);
-        const Check nt_of_all = [&] { return contract::freivalds_nf4_nt(matrix(rows, 3, 3), all.code_view(), all.scales(), matrix(out, 3, 3)); };
+        const Check nt_of_all = [&] {
+          return contract::freivalds_nf4_nt(matrix(rows, 3, 3), all.code_view(), all.scales(), matrix(out, 3, 3));
+        };
         record(fmt::format("{} beside a row {} left out", result, large), taken_for_each(out, nt_of_all, 9));
         rows[large * 3 + large] = 1, all.absmax[large] = kInf;
         record(fmt::format("{} beside a column {} left out", result, large), taken_for_each(out, nt_of_all, 9));
@@ -523,79 +589,97 @@ TEST(RecordedCertificates, Nf4ProductsLeftOut) {
 }
 
 TEST(RecordedCertificates, Softmax) {
-  expect_as_recorded("softmax", [](const auto& record) {
-    const Floats rows[] = {{0},       {0, 0, 0, 0}, {1, -2, 3},   {1, -kInf, 1},     {-kInf, -kInf}, {kInf, 1},
-                           {kNaN, 1}, {1, kNaN},    {-300, 2, 1}, {-kInf, -80, -81}, integers(40, 1)};
-    for (std::size_t i = 0; i < std::size(rows); ++i) {
-      // Append a row of zeros, whose y is exact.
-      Floats x = rows[i], y;
-      const std::size_t n = x.size();
-      const float largest = *std::ranges::max_element(x);
-      double sum = 0;
-      for (const float v : x) sum += std::exp(static_cast<double>(v) - largest);
-      for (const float v : x) y.push_back(largest == -kInf ? 0 : static_cast<float>(std::exp(static_cast<double>(v) - largest) / sum));
-      x.insert(x.end(), n, 0.0F), y.insert(y.end(), n, 1.0F / static_cast<float>(n));
-      const Check check = [&] { return contract::distributions(matrix(x, 2, static_cast<Index>(n)), matrix(y, 2, static_cast<Index>(n))); };
-      record(fmt::format("y of {}", i), taken_for_each(y, check, 4));
-      record(fmt::format("x of {}", i), taken_for_each(x, check, 2));
-    }
-  }, kNeighbours);
+  expect_as_recorded(
+      "softmax",
+      [](const auto& record) {
+        const Floats rows[] = {{0},       {0, 0, 0, 0}, {1, -2, 3},   {1, -kInf, 1},     {-kInf, -kInf}, {kInf, 1},
+                               {kNaN, 1}, {1, kNaN},    {-300, 2, 1}, {-kInf, -80, -81}, integers(40, 1)};
+        for (std::size_t i = 0; i < std::size(rows); ++i) {
+          // Append a row of zeros, whose y is exact.
+          Floats x = rows[i], y;
+          const std::size_t n = x.size();
+          const float largest = *std::ranges::max_element(x);
+          double sum = 0;
+          for (const float v : x) sum += std::exp(static_cast<double>(v) - largest);
+          for (const float v : x)
+            y.push_back(largest == -kInf ? 0 : static_cast<float>(std::exp(static_cast<double>(v) - largest) / sum));
+          x.insert(x.end(), n, 0.0F), y.insert(y.end(), n, 1.0F / static_cast<float>(n));
+          const Check check = [&] {
+            return contract::distributions(matrix(x, 2, static_cast<Index>(n)), matrix(y, 2, static_cast<Index>(n)));
+          };
+          record(fmt::format("y of {}", i), taken_for_each(y, check, 4));
+          record(fmt::format("x of {}", i), taken_for_each(x, check, 2));
+        }
+      },
+      kNeighbours);
 }
 
 TEST(RecordedCertificates, Rmsnorm) {
-  expect_as_recorded("rmsnorm", [](const auto& record) {
-    const Floats rows[] = {{1, -2, 3, -4}, {0, 0, 0, 0}, {1e-3F, 2e-3F, 0, 1e-3F}, {3e19F, 1, 1, 1}, {1e-22F, 1e-22F, 1e-23F, 0}};
-    const Floats weights[] = {{1, 2, -0.5F, 1}, {0, 1, 0x1p-70F, 1}, {1, kInf, 1, 0x1p-60F}, {1e-40F, 1, 1, 2}};
-    for (const DType dtype : kStorages)
-      for (std::size_t i = 0; i < std::size(rows); ++i)
-        for (std::size_t w = 0; w < std::size(weights); ++w)
-          for (const double eps : {0.0, 0x1p-10}) {
-            if ((i + w + (eps > 0)) % 2 != 0 && dtype != DType::f32) continue;
-            Floats weight = weights[w], rrms;
-            Stored x{dtype, {2, 4}, {1, 1, 1, 1}}, y{dtype, {2, 4}, {}};
-            x.values.insert(x.values.end(), rows[i].begin(), rows[i].end());
-            x.round();
-            for (std::size_t row = 0; row < 2; ++row) {
-              double squares = 0;
-              for (std::size_t j = 0; j < 4; ++j) squares += static_cast<double>(x.values[row * 4 + j]) * x.values[row * 4 + j];
-              rrms.push_back(static_cast<float>(1 / std::sqrt(squares / 4 + eps)));
-              for (std::size_t j = 0; j < 4; ++j) y.values.push_back(x.values[row * 4 + j] * rrms.back() * weight[j]);
-            }
-            const Check check = [&] { return contract::unit_mean_square(x.view(), vector_of(weight), y.view(), vector_of(rrms), eps); };
-            const std::string what = fmt::format("{} {}, weights {}, eps {}", name(dtype), i, w, eps);
-            record("y, " + what, taken_for_each(y.values, check, 2));
-            record("rrms, " + what, taken_for_each(rrms, check));
-            if (eps > 0) continue;
-            record("x, " + what, taken_for_each(x.values, check, 1));
-            record("weight, " + what, taken_for_each(weight, check, 1));
-            rrms[1] = i % 2 == 0 ? kInf : 0;
-            record("x of an infinite rrms, " + what, taken_for_each(x.values, check, i == 3 ? 4 : 1));
-          }
-  }, kNeighbours);
+  expect_as_recorded(
+      "rmsnorm",
+      [](const auto& record) {
+        const Floats rows[] = {
+            {1, -2, 3, -4}, {0, 0, 0, 0}, {1e-3F, 2e-3F, 0, 1e-3F}, {3e19F, 1, 1, 1}, {1e-22F, 1e-22F, 1e-23F, 0}};
+        const Floats weights[] = {{1, 2, -0.5F, 1}, {0, 1, 0x1p-70F, 1}, {1, kInf, 1, 0x1p-60F}, {1e-40F, 1, 1, 2}};
+        for (const DType dtype : kStorages)
+          for (std::size_t i = 0; i < std::size(rows); ++i)
+            for (std::size_t w = 0; w < std::size(weights); ++w)
+              for (const double eps : {0.0, 0x1p-10}) {
+                if ((i + w + (eps > 0)) % 2 != 0 && dtype != DType::f32) continue;
+                Floats weight = weights[w], rrms;
+                Stored x{dtype, {2, 4}, {1, 1, 1, 1}}, y{dtype, {2, 4}, {}};
+                x.values.insert(x.values.end(), rows[i].begin(), rows[i].end());
+                x.round();
+                for (std::size_t row = 0; row < 2; ++row) {
+                  double squares = 0;
+                  for (std::size_t j = 0; j < 4; ++j)
+                    squares += static_cast<double>(x.values[row * 4 + j]) * x.values[row * 4 + j];
+                  rrms.push_back(static_cast<float>(1 / std::sqrt(squares / 4 + eps)));
+                  for (std::size_t j = 0; j < 4; ++j)
+                    y.values.push_back(x.values[row * 4 + j] * rrms.back() * weight[j]);
+                }
+                const Check check = [&] {
+                  return contract::unit_mean_square(x.view(), vector_of(weight), y.view(), vector_of(rrms), eps);
+                };
+                const std::string what = fmt::format("{} {}, weights {}, eps {}", name(dtype), i, w, eps);
+                record("y, " + what, taken_for_each(y.values, check, 2));
+                record("rrms, " + what, taken_for_each(rrms, check));
+                if (eps > 0) continue;
+                record("x, " + what, taken_for_each(x.values, check, 1));
+                record("weight, " + what, taken_for_each(weight, check, 1));
+                rrms[1] = i % 2 == 0 ? kInf : 0;
+                record("x of an infinite rrms, " + what, taken_for_each(x.values, check, i == 3 ? 4 : 1));
+              }
+      },
+      kNeighbours);
 }
 
 TEST(RecordedCertificates, Rope) {
-  expect_as_recorded("rope", [](const auto& record) {
-    Arithmetic arithmetic = current_arithmetic();
-    // Not all other libraries guarantee a sine.
-    if (arithmetic.functions != FunctionLibrary::c_library) arithmetic.functions = FunctionLibrary::octant;
-    const ArithmeticScope scope(arithmetic);
-    for (const DType dtype : kStorages)
-      for (const bool interleaved : {false, true})
-        for (const float size : {1.0F, 0x1p-20F, 0x1p-130F, 0x1p13F, 0x1p124F}) {
-          Stored x{dtype, {2, 2, 4}, integers(16, 1, size)}, y = x;
-          x.round();
-          for (std::size_t at = 0; at < 16; at += 4)
-            for (std::size_t i = 0; i < 2; ++i) {  // rotated by a quarter turn
-              const std::size_t first = at + (interleaved ? 2 * i : i), second = at + (interleaved ? 2 * i + 1 : i + 2);
-              y.values[first] = -x.values[second], y.values[second] = x.values[first];
+  expect_as_recorded(
+      "rope",
+      [](const auto& record) {
+        Arithmetic arithmetic = current_arithmetic();
+        // Not all other libraries guarantee a sine.
+        if (arithmetic.functions != FunctionLibrary::c_library) arithmetic.functions = FunctionLibrary::octant;
+        const ArithmeticScope scope(arithmetic);
+        for (const DType dtype : kStorages)
+          for (const bool interleaved : {false, true})
+            for (const float size : {1.0F, 0x1p-20F, 0x1p-130F, 0x1p13F, 0x1p124F}) {
+              Stored x{dtype, {2, 2, 4}, integers(16, 1, size)}, y = x;
+              x.round();
+              for (std::size_t at = 0; at < 16; at += 4)
+                for (std::size_t i = 0; i < 2; ++i) {  // rotated by a quarter turn
+                  const std::size_t first = at + (interleaved ? 2 * i : i),
+                                    second = at + (interleaved ? 2 * i + 1 : i + 2);
+                  y.values[first] = -x.values[second], y.values[second] = x.values[first];
+                }
+              const Check check = [&] { return contract::pair_norms(x.view(), y.view(), interleaved ? 1 : 0); };
+              const std::string what = fmt::format("{}{}, {:g}", name(dtype), interleaved ? " interleaved" : "", size);
+              record("y, " + what, taken_for_each(y.values, check, 4));
+              record("x, " + what, taken_for_each(x.values, check, 1));
             }
-          const Check check = [&] { return contract::pair_norms(x.view(), y.view(), interleaved ? 1 : 0); };
-          const std::string what = fmt::format("{}{}, {:g}", name(dtype), interleaved ? " interleaved" : "", size);
-          record("y, " + what, taken_for_each(y.values, check, 4));
-          record("x, " + what, taken_for_each(x.values, check, 1));
-        }
-  }, kNeighbours);
+      },
+      kNeighbours);
 }
 
 TEST(RecordedCertificates, Attention) {
@@ -605,7 +689,8 @@ TEST(RecordedCertificates, Attention) {
         for (const double causal : {0.0, 1.0}) {
           if (dtype != DType::f32 && special != 1) continue;
           const Index batch = 2, s = 2, heads = 4, groups = 2, d = 2, t = 3;
-          Stored v{dtype, {batch, t, groups, d}, integers(batch * t * groups * d, 2)}, y{dtype, {batch, s, heads, d}, {}};
+          Stored v{dtype, {batch, t, groups, d}, integers(batch * t * groups * d, 2)},
+              y{dtype, {batch, s, heads, d}, {}};
           v.values[2] = special;
           const Integers lengths{3, 1}, starts{1, -1};
           Floats logsumexp(static_cast<std::size_t>(batch * heads * s), 0.5F);
@@ -616,11 +701,14 @@ TEST(RecordedCertificates, Attention) {
               for (Index h = 0; h < heads; ++h) {
                 if (keys == 0) logsumexp[static_cast<std::size_t>((b * heads + h) * s + i)] = -kInf;
                 for (Index c = 0; c < d; ++c)
-                  y.values.push_back(keys == 0 ? 0 : v.values[static_cast<std::size_t>(((b * t + keys - 1) * groups + h / 2) * d + c)]);
+                  y.values.push_back(
+                      keys == 0 ? 0
+                                : v.values[static_cast<std::size_t>(((b * t + keys - 1) * groups + h / 2) * d + c)]);
               }
             }
           const Check check = [&] {
-            return contract::within_hull(v.view(), vector_of(lengths), vector_of(starts), y.view(), {logsumexp.data(), {batch, heads, s}}, causal);
+            return contract::within_hull(v.view(), vector_of(lengths), vector_of(starts), y.view(),
+                                         {logsumexp.data(), {batch, heads, s}}, causal);
           };
           const std::string what = fmt::format("{} {:g}{}", name(dtype), special, causal != 0 ? " causal" : "");
           record("y, " + what, taken_for_each(y.values, check, 16));
@@ -645,14 +733,17 @@ TEST(RecordedCertificates, Means) {
           const Integers lengths{static_cast<std::int32_t>(t)}, starts{0};
           const Floats logsumexp{0};
           const Check check = [&] {
-            return contract::within_hull(v.view(), vector_of(lengths), vector_of(starts), y.view(), {logsumexp.data(), {1, 1, 1}}, 0);
+            return contract::within_hull(v.view(), vector_of(lengths), vector_of(starts), y.view(),
+                                         {logsumexp.data(), {1, 1, 1}}, 0);
           };
           record(fmt::format("y, {} of {} {:g}", name(dtype), t, size), taken_for_each(y.values, check));
-          if (t == 17) record(fmt::format("v, {} of {} {:g}", name(dtype), t, size), taken_for_each(v.values, check, 1));
+          if (t == 17)
+            record(fmt::format("v, {} of {} {:g}", name(dtype), t, size), taken_for_each(v.values, check, 1));
           Stored short_y{DType::f16, {1, 1, 1, 1}, {size}};
           if (dtype == DType::f32)
             record(fmt::format("f16 of {} {:g}", t, size), taken_for_each(short_y.values, [&] {
-                     return contract::within_hull(v.view(), vector_of(lengths), vector_of(starts), short_y.view(), {logsumexp.data(), {1, 1, 1}}, 0);
+                     return contract::within_hull(v.view(), vector_of(lengths), vector_of(starts), short_y.view(),
+                                                  {logsumexp.data(), {1, 1, 1}}, 0);
                    }));
         }
   });
@@ -668,17 +759,22 @@ TEST(RecordedCertificates, Decoding) {
       for (Index b = 0; b < batch; ++b) {
         const Index place = b * capacity + lengths[static_cast<std::size_t>(b)];
         for (Index i = 0; i < groups * d; ++i)
-          cache.values[static_cast<std::size_t>(place * groups * d + i)] = row.values[static_cast<std::size_t>(b * groups * d + i)];
+          cache.values[static_cast<std::size_t>(place * groups * d + i)] =
+              row.values[static_cast<std::size_t>(b * groups * d + i)];
       }
       const Check check = [&] { return contract::appended(row.view(), vector_of(lengths), cache.view()); };
       record(fmt::format("row, {}", name(dtype)), taken_for_each(row.values, check, 6));
       record(fmt::format("cache, {}", name(dtype)), taken_for_each(cache.values, check, 18));
 
-      Stored q{dtype, {batch, heads, d}, integers(batch * heads * d, 1)}, k = cache, v = cache, y{dtype, {batch, heads, d}, {}};
+      Stored q{dtype, {batch, heads, d}, integers(batch * heads * d, 1)}, k = cache, v = cache,
+                                                                          y{dtype, {batch, heads, d}, {}};
       for (Index b = 0; b < batch; ++b)
         for (Index h = 0; h < heads; ++h)
-          for (Index c = 0; c < d; ++c) y.values.push_back(v.values[static_cast<std::size_t>((b * capacity * groups + h / 2) * d + c)]);
-      const Check within = [&] { return contract::within_cache(q.view(), k.view(), v.view(), vector_of(lengths), 0.5, y.view()); };
+          for (Index c = 0; c < d; ++c)
+            y.values.push_back(v.values[static_cast<std::size_t>((b * capacity * groups + h / 2) * d + c)]);
+      const Check within = [&] {
+        return contract::within_cache(q.view(), k.view(), v.view(), vector_of(lengths), 0.5, y.view());
+      };
       record(fmt::format("y, {}", name(dtype)), taken_for_each(y.values, within, 12));
       record(fmt::format("v, {}", name(dtype)), taken_for_each(v.values, within, 18));
     }
@@ -692,10 +788,15 @@ TEST(RecordedCertificates, ScoresThatOverflow) {
     const Integers lengths{1, 2};
     for (const float result : {kNaN, 0.0F, 3.0F})
       for (const double scale : {0.25, 4.0})
-        for (const auto& [query, key] : {std::pair{0x1p100F, 0x1p100F}, std::pair{0.5F, 0x1.8p126F}, std::pair{0x1.8p126F, 0.5F}}) {
-          Stored q{DType::f32, {batch, heads, d}, Floats(16, query)}, k{DType::f32, {batch, capacity, groups, d}, Floats(24, key)};
-          Stored v{DType::f32, {batch, capacity, groups, d}, Floats(24, 3)}, y{DType::f32, {batch, heads, d}, Floats(16, 3)};
-          const Check check = [&] { return contract::within_cache(q.view(), k.view(), v.view(), vector_of(lengths), scale, y.view()); };
+        for (const auto& [query, key] :
+             {std::pair{0x1p100F, 0x1p100F}, std::pair{0.5F, 0x1.8p126F}, std::pair{0x1.8p126F, 0.5F}}) {
+          Stored q{DType::f32, {batch, heads, d}, Floats(16, query)},
+              k{DType::f32, {batch, capacity, groups, d}, Floats(24, key)};
+          Stored v{DType::f32, {batch, capacity, groups, d}, Floats(24, 3)},
+              y{DType::f32, {batch, heads, d}, Floats(16, 3)};
+          const Check check = [&] {
+            return contract::within_cache(q.view(), k.view(), v.view(), vector_of(lengths), scale, y.view());
+          };
           const std::string what = fmt::format("{}, scale {}, query {:g}, key {:g}", result, scale, query, key);
           y.values.back() = result;  // last head of the second sequence: its query and a key of its group must be large
           record("y, " + what, taken_for_each(y.values, check, 2));
@@ -720,7 +821,9 @@ TEST(RecordedCertificates, Nf4Codes) {
           std::uint8_t& byte = codes[row * 64 + p / 2];
           byte = static_cast<std::uint8_t>(p % 2 == 0 ? (byte & 15U) | code << 4U : (byte & 0xf0U) | code);
         }
-      const Check check = [&] { return contract::nf4_nearest(matrix(x, 2, 70), {codes.data(), {2, 64}}, matrix(absmax, 2, 2)); };
+      const Check check = [&] {
+        return contract::nf4_nearest(matrix(x, 2, 70), {codes.data(), {2, 64}}, matrix(absmax, 2, 2));
+      };
       record(fmt::format("x of {}", scale), taken_for_each(x, check, 70));
       record(fmt::format("scales of {}", scale), taken_for_each(absmax, check));
     }
@@ -730,10 +833,12 @@ TEST(RecordedCertificates, Nf4Codes) {
 TEST(RecordedCertificates, AbsmaxCodes) {
   expect_as_recorded("absmax_codes", [](const auto& record) {
     if (!(current_arithmetic() == Arithmetic{})) return;
-    const auto all_of = [&](const std::string& what, Floats absmax, Index width, Bytes codes, Floats scales, Floats offset, std::size_t ends) {
+    const auto all_of = [&](const std::string& what, Floats absmax, Index width, Bytes codes, Floats scales,
+                            Floats offset, std::size_t ends) {
       const Index rows = width == 0 ? 0 : static_cast<Index>(absmax.size()) / width;
       const Check check = [&] {
-        return contract::nf4_absmax_nearest(matrix(absmax, rows, width), {codes.data(), {static_cast<Index>(codes.size())}}, vector_of(scales),
+        return contract::nf4_absmax_nearest(matrix(absmax, rows, width),
+                                            {codes.data(), {static_cast<Index>(codes.size())}}, vector_of(scales),
                                             vector_of(offset));
       };
       record("absmax, " + what, taken_for_each(absmax, check, ends));
@@ -755,10 +860,12 @@ TEST(RecordedCertificates, AbsmaxCodes) {
         all[static_cast<std::size_t>(i)] = static_cast<std::uint8_t>(i % 256 < 128 ? code : 254 - code);
         absmax.push_back(0.5F + kAbsmaxCode[all[static_cast<std::size_t>(i)]] * 0.5F);
       }
-      for (std::size_t first = 0; first < all.size(); first += 256) absmax[first] = 1, all[first] = 255, absmax[first + 1] = 0, all[first + 1] = 0;
+      for (std::size_t first = 0; first < all.size(); first += 256)
+        absmax[first] = 1, all[first] = 255, absmax[first + 1] = 0, all[first + 1] = 0;
       double sum = 0;
       for (const float x : absmax) sum += x;
-      all_of(fmt::format("{} groups", groups), absmax, 8, all, scales, {static_cast<float>(sum / static_cast<double>(absmax.size()))}, 12);
+      all_of(fmt::format("{} groups", groups), absmax, 8, all, scales,
+             {static_cast<float>(sum / static_cast<double>(absmax.size()))}, 12);
     }
   });
 }
@@ -793,15 +900,18 @@ TEST(RecordedCertificates, Q4KBlocks) {
     // A block of zeros: a subnormal x counts as zero.
     const Bytes zeros(static_cast<std::size_t>(q4_k::kBytes));
     Floats none{0, 0, 0};
-    record("a block of zeros", taken_for_each(none, [&] { return contract::q4_k_round_trip(matrix(none, 1, 3), {zeros.data(), {1, q4_k::kBytes}}); }));
+    record("a block of zeros", taken_for_each(none, [&] {
+             return contract::q4_k_round_trip(matrix(none, 1, 3), {zeros.data(), {1, q4_k::kBytes}});
+           }));
     // An undefined block: x must be this large.
     Bytes undefined(static_cast<std::size_t>(q4_k::kBytes));
     undefined[0] = q4_k::kUndefined.bits & 0xffU, undefined[1] = q4_k::kUndefined.bits >> 8U;
     for (const float large : {-1e8F, 1e8F, -4e6F, kInf, kNaN, -63.0F * 65504, 945.0F * 65504})
       for (const float other : {0.0F, 1.0F, -1e5F}) {
         Floats y{other, large};
-        record(fmt::format("{} and {}, undefined", large, other),
-               taken_for_each(y, [&] { return contract::q4_k_round_trip(matrix(y, 1, 2), {undefined.data(), {1, q4_k::kBytes}}); }));
+        record(fmt::format("{} and {}, undefined", large, other), taken_for_each(y, [&] {
+                 return contract::q4_k_round_trip(matrix(y, 1, 2), {undefined.data(), {1, q4_k::kBytes}});
+               }));
       }
   });
 }
@@ -839,20 +949,30 @@ TEST(RecordedCertificates, Sentences) {
     on_either_side("an exact product", exact.c[2], 1, [&] {
       return contract::freivalds_exact(matrix(exact.a, 4, 2), matrix(exact.b, 2, 1), matrix(exact.c, 4, 1));
     });
-    says("no integer in c", [&] { return exact.c[1] = 0.5F, contract::freivalds_exact(matrix(exact.a, 4, 2), matrix(exact.b, 2, 1), matrix(exact.c, 4, 1)); });
-    says("no integer in a", [&] { return exact.a[1] = 0.5F, contract::freivalds_exact(matrix(exact.a, 4, 2), matrix(exact.b, 2, 1), matrix(exact.c, 4, 1)); });
+    says("no integer in c", [&] {
+      return exact.c[1] = 0.5F,
+             contract::freivalds_exact(matrix(exact.a, 4, 2), matrix(exact.b, 2, 1), matrix(exact.c, 4, 1));
+    });
+    says("no integer in a", [&] {
+      return exact.a[1] = 0.5F,
+             contract::freivalds_exact(matrix(exact.a, 4, 2), matrix(exact.b, 2, 1), matrix(exact.c, 4, 1));
+    });
     const Quantized w(4, 3, {kInf, 1, kInf, kInf});
     const Floats x{1, 2, 3, 1, 1, 1, 0x1.8p127F, 1, 1}, wrong(12, 100);
-    says("left out", [&] { return contract::freivalds_nf4_nt(matrix(x, 3, 3), w.code_view(), w.scales(), matrix(wrong, 3, 4)); });
+    says("left out",
+         [&] { return contract::freivalds_nf4_nt(matrix(x, 3, 3), w.code_view(), w.scales(), matrix(wrong, 3, 4)); });
     // Rows.
-    Floats scores{1, 2, 3, 4, 0, 0, 0, 0, -kInf, -kInf, -kInf, -kInf}, y{0.0320586F, 0.0871443F, 0.2368828F, 0.6439143F, 0.25F, 0.25F, 0.25F, 0.25F, 0, 0, 0, 0};
+    Floats scores{1, 2, 3, 4, 0, 0, 0, 0, -kInf, -kInf, -kInf, -kInf},
+        y{0.0320586F, 0.0871443F, 0.2368828F, 0.6439143F, 0.25F, 0.25F, 0.25F, 0.25F, 0, 0, 0, 0};
     const Check softmax = [&] { return contract::distributions(matrix(scores, 3, 4), matrix(y, 3, 4)); };
     on_either_side("a probability", y[6], 0.5F, softmax);
     on_either_side("a probability", y[6], 2, softmax);
     on_either_side("a masked row", y[11], 0.125F, softmax);
     Floats weight{1, 2, 4}, rrms{1, 0.5F};
     Stored rows{DType::f32, {2, 3}, {1, 1, 1, 2, -2, 2}}, normal{DType::f32, {2, 3}, {1, 2, 4, 1, -2, 4}};
-    const Check rmsnorm = [&] { return contract::unit_mean_square(rows.view(), vector_of(weight), normal.view(), vector_of(rrms), 0); };
+    const Check rmsnorm = [&] {
+      return contract::unit_mean_square(rows.view(), vector_of(weight), normal.view(), vector_of(rrms), 0);
+    };
     says("rmsnorm", rmsnorm);
     on_either_side("y of rmsnorm", normal.values[5], 1, rmsnorm);
     rrms[1] = 0;
@@ -862,8 +982,10 @@ TEST(RecordedCertificates, Sentences) {
     Stored from{DType::f32, {2, 3, 8}, integers(48, 1)};
     for (const double interleaved : {0.0, 1.0}) {
       Stored to = from;
-      on_either_side("a pair", to.values[39], 1, [&] { return contract::pair_norms(from.view(), to.view(), interleaved); });
-      on_either_side("another pair", to.values[26], 1, [&] { return contract::pair_norms(from.view(), to.view(), interleaved); });
+      on_either_side("a pair", to.values[39], 1,
+                     [&] { return contract::pair_norms(from.view(), to.view(), interleaved); });
+      on_either_side("another pair", to.values[26], 1,
+                     [&] { return contract::pair_norms(from.view(), to.view(), interleaved); });
     }
     // Attention: two sequences, three queries, four heads, two groups, five columns; the first query of the first
     // sequence sees no key.
@@ -876,10 +998,12 @@ TEST(RecordedCertificates, Sentences) {
           for (std::size_t c = 0; c < 5; ++c) attended.values.push_back(v.values[(b * 3 * 2 + h / 2) * 5 + c]);
     const Integers none{3, 0};
     const auto attention = [&](const Integers& keys) {
-      return contract::within_hull(v.view(), vector_of(keys), vector_of(starts), attended.view(), {logsumexp.data(), {2, 4, 3}}, 0);
+      return contract::within_hull(v.view(), vector_of(keys), vector_of(starts), attended.view(),
+                                   {logsumexp.data(), {2, 4, 3}}, 0);
     };
     says("attention", [&] { return attention(lengths); });
-    on_either_side("y of attention", attended.values[((3 + 2) * 4 + 3) * 5 + 4], 10, [&] { return attention(lengths); });
+    on_either_side("y of attention", attended.values[((3 + 2) * 4 + 3) * 5 + 4], 10,
+                   [&] { return attention(lengths); });
     const std::size_t last = (1 * 4 + 3) * 3 + 2;
     logsumexp[last] = -kInf;
     attended.values[((3 + 2) * 4 + 3) * 5 + 4] = 2.5F;
@@ -892,24 +1016,33 @@ TEST(RecordedCertificates, Sentences) {
       Stored row{dtype, {2, 3, 5}, integers(30, 1)}, cache{dtype, {2, 6, 3, 5}, Floats(180, 1)};
       const Integers places{1, 5};
       for (std::size_t b = 0; b < 2; ++b)
-        for (std::size_t i = 0; i < 15; ++i) cache.values[(b * 6 + static_cast<std::size_t>(places[b])) * 15 + i] = row.values[b * 15 + i];
-      on_either_side("a cache", cache.values[(6 + 5) * 15 + 2 * 5 + 4], 0.25F, [&] { return contract::appended(row.view(), vector_of(places), cache.view()); });
+        for (std::size_t i = 0; i < 15; ++i)
+          cache.values[(b * 6 + static_cast<std::size_t>(places[b])) * 15 + i] = row.values[b * 15 + i];
+      on_either_side("a cache", cache.values[(6 + 5) * 15 + 2 * 5 + 4], 0.25F,
+                     [&] { return contract::appended(row.view(), vector_of(places), cache.view()); });
     }
-    Stored q{DType::f32, {2, 4, 5}, integers(40, 1)}, k{DType::f32, {2, 3, 2, 5}, integers(60, 3)}, decoded{DType::f32, {2, 4, 5}, {}};
+    Stored q{DType::f32, {2, 4, 5}, integers(40, 1)}, k{DType::f32, {2, 3, 2, 5}, integers(60, 3)},
+        decoded{DType::f32, {2, 4, 5}, {}};
     for (std::size_t b = 0; b < 2; ++b)
       for (std::size_t h = 0; h < 4; ++h)
         for (std::size_t c = 0; c < 5; ++c) decoded.values.push_back(v.values[(b * 3 * 2 + h / 2) * 5 + c]);
     const Integers held{0, 2};
-    const Check decoding = [&] { return contract::within_cache(q.view(), k.view(), v.view(), vector_of(held), 0.5, decoded.view()); };
+    const Check decoding = [&] {
+      return contract::within_cache(q.view(), k.view(), v.view(), vector_of(held), 0.5, decoded.view());
+    };
     says("decoding", decoding);
     on_either_side("y of decoding", decoded.values[(4 + 3) * 5 + 2], 10, decoding);
     // Codecs.
     Floats of_codes(2 * 66, 0), absmax{1, 1, 1, 2};
     const Bytes zero_codes(2 * 64, kNf4ZeroPair);
-    on_either_side("a code", of_codes[66 + 65], 1, [&] { return contract::nf4_nearest(matrix(of_codes, 2, 66), {zero_codes.data(), {2, 64}}, matrix(absmax, 2, 2)); });
+    on_either_side("a code", of_codes[66 + 65], 1, [&] {
+      return contract::nf4_nearest(matrix(of_codes, 2, 66), {zero_codes.data(), {2, 64}}, matrix(absmax, 2, 2));
+    });
     const Bytes zeros(4 * static_cast<std::size_t>(q4_k::kBytes));
     Floats values(2 * 300, 0);
-    const auto q4 = [&](const Bytes& blocks) { return contract::q4_k_round_trip(matrix(values, 2, 300), {blocks.data(), {2, 2 * q4_k::kBytes}}); };
+    const auto q4 = [&](const Bytes& blocks) {
+      return contract::q4_k_round_trip(matrix(values, 2, 300), {blocks.data(), {2, 2 * q4_k::kBytes}});
+    };
     on_either_side("a value", values[300 + 257], 2, [&] { return q4(zeros); });
     Bytes undefined = zeros;
     undefined[3 * static_cast<std::size_t>(q4_k::kBytes)] = q4_k::kUndefined.bits & 0xffU;
@@ -918,7 +1051,10 @@ TEST(RecordedCertificates, Sentences) {
     // Scales: 300 of them, two groups, around 2.
     Floats scales(300, 2), offset{2}, group_scales{0, 0};
     Bytes codes(512, kAbsmaxZero);
-    const Check quantized = [&] { return contract::nf4_absmax_nearest(matrix(scales, 30, 10), {codes.data(), {512}}, vector_of(group_scales), vector_of(offset)); };
+    const Check quantized = [&] {
+      return contract::nf4_absmax_nearest(matrix(scales, 30, 10), {codes.data(), {512}}, vector_of(group_scales),
+                                          vector_of(offset));
+    };
     says("scales", quantized);
     on_either_side("an offset", offset[0], 0.5F, quantized);
     on_either_side("a scale of scales", group_scales[1], 0.5F, quantized);

@@ -28,7 +28,9 @@ json margin(const OpDescriptor& op, const Drawn& d, std::size_t output, Element 
     return refused(op, d, &off);
   };
   if (refused(op, d, nullptr)) return 0;
-  if (!is_floating(op.tensors[static_cast<std::size_t>(outputs_of(op)[output])].dtype)) return refused_by(0) ? json(1) : json(nullptr);  // integers move by 1
+  // integers move by 1
+  if (!is_floating(op.tensors[static_cast<std::size_t>(outputs_of(op)[output])].dtype))
+    return refused_by(0) ? json(1) : json(nullptr);
   int accepted = 0, beyond = (kMost - kLeast) * kSteps;
   if (!refused_by(size_of_step(beyond))) return nullptr;
   while (beyond - accepted > 1) {
@@ -49,7 +51,9 @@ json margins(const OpDescriptor& op) {
 
 class Margins : public testing::TestWithParam<const OpDescriptor*> {};
 
-TEST_P(Margins, AreAsRecorded) { expect_recorded(*GetParam(), "margins", &margins, size_of_step(1) / size_of_step(0) - 1); }
+TEST_P(Margins, AreAsRecorded) {
+  expect_recorded(*GetParam(), "margins", &margins, size_of_step(1) / size_of_step(0) - 1);
+}
 
 INSTANTIATE_TEST_SUITE_P(Of, Margins, testing::ValuesIn(operations().begin(), operations().end()),
                          [](const auto& info) { return std::string(info.param->name); });

@@ -31,7 +31,9 @@ inline json number(double x) {
   return std::strtod(fmt::format("{:.9g}", x).c_str(), nullptr);
 }
 
-inline bool same(double x, double y, double apart) { return std::fabs(x - y) <= apart * std::max(std::fabs(x), std::fabs(y)); }
+inline bool same(double x, double y, double apart) {
+  return std::fabs(x - y) <= apart * std::max(std::fabs(x), std::fabs(y));
+}
 
 /// Returns the first difference of two documents (numbers: by more than `apart`, relative); empty if they are the same.
 inline std::string difference(const json& now, const json& before, double apart, const std::string& where = "") {
@@ -39,12 +41,14 @@ inline std::string difference(const json& now, const json& before, double apart,
     if (same(now.get<double>(), before.get<double>(), apart)) return "";
   } else if (now.is_array() && before.is_array() && now.size() == before.size()) {
     for (std::size_t i = 0; i < now.size(); ++i)
-      if (std::string found = difference(now[i], before[i], apart, fmt::format("{}/{}", where, i)); !found.empty()) return found;
+      if (std::string found = difference(now[i], before[i], apart, fmt::format("{}/{}", where, i)); !found.empty())
+        return found;
     return "";
   } else if (now.is_object() && before.is_object()) {
     for (const auto& [key, value] : now.items())
       if (!before.contains(key)) return fmt::format("{}/{} is new", where, key);
-      else if (std::string found = difference(value, before[key], apart, where + "/" + key); !found.empty()) return found;
+      else if (std::string found = difference(value, before[key], apart, where + "/" + key); !found.empty())
+        return found;
     for (const auto& [key, value] : before.items())
       if (!now.contains(key)) return fmt::format("{}/{} is gone", where, key);
     return "";
@@ -54,7 +58,9 @@ inline std::string difference(const json& now, const json& before, double apart,
   return fmt::format("{} is {}, recorded is {}", where, now.dump(), before.dump());
 }
 
-inline std::filesystem::path file_of(std::string_view name) { return std::filesystem::path(ASSAY_RECORDED) / fmt::format("{}.json", name); }
+inline std::filesystem::path file_of(std::string_view name) {
+  return std::filesystem::path(ASSAY_RECORDED) / fmt::format("{}.json", name);
+}
 
 /// Returns the result of f in a process of its own: certificates derive signs from a call counter, which starts there.
 template <class F>
@@ -79,7 +85,8 @@ json apart(const F& f) {
   close(ends[1]);
   std::string text;
   char buffer[4096];
-  for (ssize_t n = 0; (n = ::read(ends[0], buffer, sizeof buffer)) > 0;) text.append(buffer, static_cast<std::size_t>(n));
+  for (ssize_t n = 0; (n = ::read(ends[0], buffer, sizeof buffer)) > 0;)
+    text.append(buffer, static_cast<std::size_t>(n));
   close(ends[0]);
   int status = 0;
   waitpid(child, &status, 0);
@@ -113,7 +120,8 @@ inline void take_numbers(json& document, std::vector<double>& numbers) {
   }
 }
 
-/// A hash of the entry without its floating-point numbers, and their summary, which compares with a tolerance as numbers do.
+/// A hash of the entry without its floating-point numbers, and their summary, which compares with a tolerance as
+/// numbers do.
 inline json digest(json entry) {
   std::vector<double> numbers;
   take_numbers(entry, numbers);
@@ -132,7 +140,8 @@ inline json shortened(const json& entries) {
   json all = json::array();
   for (std::size_t i = 0; i < lengths.size(); ++i) {
     json short_form = digest(entries[i]);
-    all.push_back(lengths[i] < sorted[kInFull] || lengths[i] <= short_form.dump().size() ? entries[i] : std::move(short_form));
+    all.push_back(lengths[i] < sorted[kInFull] || lengths[i] <= short_form.dump().size() ? entries[i]
+                                                                                         : std::move(short_form));
   }
   return all;
 }
@@ -146,7 +155,8 @@ inline json as_recorded(const json& entries, const json& recorded) {
 }
 
 /// Compares one part of a file, or records it.
-inline void expect_recorded(const std::filesystem::path& file, const std::string& part, const json& now, double apart_by = kSame) {
+inline void expect_recorded(const std::filesystem::path& file, const std::string& part, const json& now,
+                            double apart_by = kSame) {
   ASSERT_TRUE(now.is_array()) << now;
   json all = json::object();
   if (std::ifstream in(file); in) all = json::parse(in);

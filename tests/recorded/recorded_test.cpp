@@ -33,7 +33,8 @@ json picture(const json& cells) {
   return summary(all);
 }
 
-constexpr std::string_view kLeftOut[] = {"seconds", "source", "device", "claim", "if_fails", "says", "expr", "line", "shrink"};
+constexpr std::string_view kLeftOut[] = {"seconds", "source", "device", "claim", "if_fails",
+                                         "says",    "expr",   "line",   "shrink"};
 
 /// Removes times and the contract's text, and summarizes long lists.
 json condensed(const json& j) {
@@ -47,7 +48,8 @@ json condensed(const json& j) {
   }
   if (j.is_number_float()) return number(j.get<double>());
   if (!j.is_array()) return j;
-  if (j.size() > kLongest && std::ranges::all_of(j, [](const json& x) { return x.is_number(); })) return summary(j.get<std::vector<double>>());
+  if (j.size() > kLongest && std::ranges::all_of(j, [](const json& x) { return x.is_number(); }))
+    return summary(j.get<std::vector<double>>());
   json result = json::array();
   for (const json& x : j) result.push_back(condensed(x));
   return result;
@@ -73,12 +75,18 @@ json draws(const OpDescriptor& op) {
     for (const auto& y : Trial(op, kernel, d.the_case, worker).oracle(d.problem)) {
       std::vector<double> value, error, statistical, overflows;
       for (const Bounded& x : y) {
-        value.push_back(x.value), error.push_back(x.error), statistical.push_back(x.statistical), overflows.push_back(x.may_overflow);
+        value.push_back(x.value), error.push_back(x.error), statistical.push_back(x.statistical),
+            overflows.push_back(x.may_overflow);
       }
       outputs.push_back({summary(value), summary(error), summary(statistical), summary(overflows)});
     }
-    all.push_back({{"of", d.obligation->info->id}, {"case", describe(op, d.the_case)}, {"arithmetic", to_string(d.arithmetic)}, {"storage", name(d.storage)},
-                   {"inputs", inputs}, {"places", places}, {"outputs", outputs}});
+    all.push_back({{"of", d.obligation->info->id},
+                   {"case", describe(op, d.the_case)},
+                   {"arithmetic", to_string(d.arithmetic)},
+                   {"storage", name(d.storage)},
+                   {"inputs", inputs},
+                   {"places", places},
+                   {"outputs", outputs}});
   }
   return all;
 }
@@ -125,7 +133,8 @@ json campaign(const OpDescriptor& op, const Kernel& kernel, int cases) {
 }
 
 TEST_P(Recorded, RightKernel) {
-  expect_recorded(*GetParam(), "right", [](const OpDescriptor& op) { return campaign(op, reference_kernel(op, "right", nullptr), 2); });
+  expect_recorded(*GetParam(), "right",
+                  [](const OpDescriptor& op) { return campaign(op, reference_kernel(op, "right", nullptr), 2); });
 }
 
 TEST_P(Recorded, WrongKernel) {
@@ -157,7 +166,8 @@ INSTANTIATE_TEST_SUITE_P(Of, Recorded, testing::ValuesIn(operations().begin(), o
 
 TEST(RecordedDigests, TellEntriesApart) {
   json entries = json::array();
-  for (int i = 0; i < 30; ++i) entries.push_back({{"case", std::string(static_cast<std::size_t>(80 + i), 'x')}, {"worst", 1.0 / (i + 1)}});
+  for (int i = 0; i < 30; ++i)
+    entries.push_back({{"case", std::string(static_cast<std::size_t>(80 + i), 'x')}, {"worst", 1.0 / (i + 1)}});
   const json recorded = shortened(entries);
   EXPECT_EQ(std::ranges::count_if(recorded, &is_digest), 10);
   const auto difference_after = [&](const char* key, const json& value) {
@@ -183,10 +193,13 @@ json lines(const std::string& text) {
 json mixed_report() {
   const OpDescriptor& op = operation("rmsnorm");
   const Off off{0, 0x1p-7};
-  Kernel right = reference_kernel(op, "rmsnorm/cpu/right", nullptr), wrong = reference_kernel(op, "rmsnorm/cpu/wrong", &off), refusing = right, absent = right;
+  Kernel right = reference_kernel(op, "rmsnorm/cpu/right", nullptr),
+         wrong = reference_kernel(op, "rmsnorm/cpu/wrong", &off), refusing = right, absent = right;
   right.source = "tests/recorded/right.cpp", wrong.source = "/elsewhere/a b.cpp";
-  refusing.id = "rmsnorm/cpu/refusing", refusing.refuse = [](const Call&) { return std::optional<std::string>("it takes nothing"); };
-  absent.id = "rmsnorm/cuda/absent", absent.run = [](const Call&, Device&) { throw Unavailable("cuda", "there is none"); };
+  refusing.id = "rmsnorm/cpu/refusing",
+  refusing.refuse = [](const Call&) { return std::optional<std::string>("it takes nothing"); };
+  absent.id = "rmsnorm/cuda/absent",
+  absent.run = [](const Call&, Device&) { throw Unavailable("cuda", "there is none"); };
   CampaignOptions options;
   options.shrink = false;
   options.seed = 3;
@@ -209,8 +222,10 @@ TEST(RecordedReports, Texts) {
     report["version"] = "0";
     for (json& k : report["kernels"])
       for (json& o : k["obligations"])
-        if (o.contains("counterexample")) o["counterexample"]["shrink"] = {{"tried", 0}, {"seconds", 0.0}, {"complete", true}};
-    json all = json::array({lines(table(report)), lines(junit_xml(report)), json::parse(sarif(report)), lines(annotations(report)), lines(step_summary(report))});
+        if (o.contains("counterexample"))
+          o["counterexample"]["shrink"] = {{"tried", 0}, {"seconds", 0.0}, {"complete", true}};
+    json all = json::array({lines(table(report)), lines(junit_xml(report)), json::parse(sarif(report)),
+                            lines(annotations(report)), lines(step_summary(report))});
     return all;
   });
   ASSERT_TRUE(texts.is_array()) << texts;

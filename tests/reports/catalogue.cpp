@@ -35,13 +35,13 @@ json listed(const Kernel& kernel, Verdict verdict, const std::string& reason) {
 
 std::vector<json> falsified() {
   std::vector<const Kernel*> wrong;
-  for (const char* id : {"mutant/cpu/matmul/wrong_tail_row", "mutant/cpu/matmul/dropped_last_k", "mutant/cpu/rmsnorm/eps_outside",
-                         "mutant/cpu/softmax/no_maximum"})
+  for (const char* id : {"mutant/cpu/matmul/wrong_tail_row", "mutant/cpu/matmul/dropped_last_k",
+                         "mutant/cpu/rmsnorm/eps_outside", "mutant/cpu/softmax/no_maximum"})
     for (const Kernel& k : kernels())
       if (k.id == id) wrong.push_back(&k);
   for (const Kernel& k : kernels())
-    if (wrong.size() < 12 && k.role == KernelRole::mutant && k.backend == Backend::cpu && k.op != "matmul" && !k.scored &&
-        (wrong.empty() || wrong.back()->op != k.op))
+    if (wrong.size() < 12 && k.role == KernelRole::mutant && k.backend == Backend::cpu && k.op != "matmul" &&
+        !k.scored && (wrong.empty() || wrong.back()->op != k.op))
       wrong.push_back(&k);
   CampaignOptions options;
   options.cases = 40;
@@ -57,7 +57,9 @@ json whole_report() {
   for (const Kernel& k : kernels()) {
     if (k.role == KernelRole::mutant) continue;
     ++other;
-    results.push_back(other == 10   ? listed(k, Verdict::mistrusted, "90 of 100 expected values are zero: a kernel that writes zeros would pass too")
+    results.push_back(other == 10
+                          ? listed(k, Verdict::mistrusted,
+                                   "90 of 100 expected values are zero: a kernel that writes zeros would pass too")
                       : other == 20 ? listed(k, Verdict::refused, "it takes multiples of 64 only")
                       : other == 30 ? listed(k, Verdict::unavailable, "cuda: this build has no CUDA back end")
                                     : listed(k, Verdict::passed, ""));

@@ -46,9 +46,10 @@ TEST(Read, AReportReadBackIsWrittenTheSameInEveryFormat) {
   EXPECT_EQ(again, report);
   for (const char* file : {"report.json", "junit.xml", "assay.sarif", "report.html"}) {
     const json as_read = read_report(first / "report.json");
-    const std::string text = std::string(file) == "report.json" ? as_read.dump(1) + "\n"
-                             : std::string(file) == "junit.xml" ? junit_xml(as_read)
-                             : std::string(file) == "assay.sarif" ? sarif(as_read) : html_page(as_read);
+    const std::string text = std::string(file) == "report.json"   ? as_read.dump(1) + "\n"
+                             : std::string(file) == "junit.xml"   ? junit_xml(as_read)
+                             : std::string(file) == "assay.sarif" ? sarif(as_read)
+                                                                  : html_page(as_read);
     EXPECT_EQ(text, text_of_file(first / file)) << file;
   }
 }
@@ -102,7 +103,8 @@ TEST(SourceLine, FindsRegistrationsFunctionsAndShaders) {
   EXPECT_EQ(line_of("#include <x>\nvoid openblas_gemm() {}", "a/cpu/openblas"), 2);
   EXPECT_EQ(find_source_location("kernels/cpu/is_not_here.cpp", "a/cpu/naive").line, 1);
   EXPECT_EQ(find_source_location("", "a/cpu/naive").line, 1);
-  EXPECT_GT(find_source_location("falsify/adversarial/matmul.cpp", "mutant/adversarial/matmul/constant_output").line, 1);
+  EXPECT_GT(find_source_location("falsify/adversarial/matmul.cpp", "mutant/adversarial/matmul/constant_output").line,
+            1);
   EXPECT_GT(find_source_location("falsify/mutation/faults/matmul.yaml", "mutant/cpu/matmul/wrong_tail_row").line, 1);
   // Two back ends have faults of this name.
   EXPECT_LT(find_source_location("falsify/mutation/faults/scale.yaml", "mutant/cuda-host/scale/tail_unwritten").line,
@@ -140,7 +142,8 @@ TEST(Escaping, NothingInAReportBreaksOutOfItsFormat) {
   EXPECT_NE(lines.find("%0A::error::x%0D"), std::string::npos) << lines;
 
   const json log = json::parse(sarif(report));
-  EXPECT_EQ(log["runs"][0]["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"]["uri"], "a%20b%2Cc%3Ad%25.cpp");
+  EXPECT_EQ(log["runs"][0]["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"]["uri"],
+            "a%20b%2Cc%3Ad%25.cpp");
 
   const std::string markdown = step_summary(report);
   EXPECT_EQ(markdown.find("</script>"), std::string::npos);
@@ -184,11 +187,13 @@ TEST(ErrorMap, IsAboveItsLimitExactlyWhereTheComparatorFails) {
             const std::vector<Bounded> wants{Bounded(99, 0, 0, false), Bounded(want, bound, bound, overflow)};
             const std::vector<float> gots{0, got};  // the first element always differs, so that there is a map
             const Outcome outcome = compare(tier, "c", Shape{1, 2}, gots, wants);
-            const Outcome alone = compare(tier, "c", Shape{1, 1}, std::span(gots).subspan(1), std::span(wants).subspan(1));
+            const Outcome alone =
+                compare(tier, "c", Shape{1, 1}, std::span(gots).subspan(1), std::span(wants).subspan(1));
             ASSERT_TRUE(outcome.finding && outcome.finding->errors);
             const ErrorMap& map = *outcome.finding->errors;
             EXPECT_EQ(map.cells[1] > (map.relative ? 1 : 0), alone.finding.has_value())
-                << static_cast<int>(tier) << " got " << got << " want " << want << " bound " << bound << " " << overflow << " cell " << map.cells[1];
+                << static_cast<int>(tier) << " got " << got << " want " << want << " bound " << bound << " " << overflow
+                << " cell " << map.cells[1];
           }
 }
 
@@ -196,7 +201,8 @@ TEST(Pictures, ReplayFilesHoldNone) {
   json report = falsified_report();
   const fs::path folder = fresh("assay-pictures");
   write_replays(report, folder);
-  for (const auto& entry : fs::directory_iterator(folder)) EXPECT_EQ(text_of_file(entry.path()).find("errors\""), std::string::npos);
+  for (const auto& entry : fs::directory_iterator(folder))
+    EXPECT_EQ(text_of_file(entry.path()).find("errors\""), std::string::npos);
   EXPECT_NE(report.dump().find("\"errors\""), std::string::npos);
 }
 

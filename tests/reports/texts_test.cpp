@@ -17,8 +17,9 @@ using nlohmann::json;
 constexpr double kInf = std::numeric_limits<double>::infinity();
 
 json obligation(const char* id, const char* verdict, int cases, int refused, std::int64_t elements, const json& worst) {
-  return {{"id", id},           {"claim", "it holds"},    {"by", "differential"}, {"if_fails", "the last row"}, {"verdict", verdict}, {"cases", cases},
-          {"refused", refused}, {"elements", elements}, {"worst", worst},       {"seconds", 0.25}};
+  return {{"id", id},           {"claim", "it holds"}, {"by", "differential"}, {"if_fails", "the last row"},
+          {"verdict", verdict}, {"cases", cases},      {"refused", refused},   {"elements", elements},
+          {"worst", worst},     {"seconds", 0.25}};
 }
 
 json because(json o, const char* reason) {
@@ -27,8 +28,9 @@ json because(json o, const char* reason) {
 }
 
 json kernel_with(const char* id, const char* status, json obligations, double seconds = 1.25) {
-  return {{"op", "scale"},   {"kernel", id},      {"backend", "cpu"}, {"device", "here"},
-          {"source", "a.cpp"}, {"line", 7}, {"status", status}, {"seconds", seconds}, {"obligations", std::move(obligations)}};
+  return {{"op", "scale"},    {"kernel", id},       {"backend", "cpu"},
+          {"device", "here"}, {"source", "a.cpp"},  {"line", 7},
+          {"status", status}, {"seconds", seconds}, {"obligations", std::move(obligations)}};
 }
 
 json report_with(json kernels) {
@@ -36,7 +38,15 @@ json report_with(json kernels) {
           {"settings", {{"seed", "1"}}},
           {"seconds", 75.06},
           {"totals",
-           {{"kernels", 11}, {"passed", 1}, {"falsified", 2}, {"mistrusted", 3}, {"thin", 6}, {"refused", 4}, {"unavailable", 5}, {"cases", 60}, {"elements", 12'345}}},
+           {{"kernels", 11},
+            {"passed", 1},
+            {"falsified", 2},
+            {"mistrusted", 3},
+            {"thin", 6},
+            {"refused", 4},
+            {"unavailable", 5},
+            {"cases", 60},
+            {"elements", 12'345}}},
           {"never_evaluated", json::array()},
           {"exit_code", 1},
           {"kernels", std::move(kernels)}};
@@ -55,12 +65,8 @@ json counterexample() {
 
 /// Returns a crash: no element, no values, no replay file.
 json crash() {
-  return {{"says", "n=3"},
-          {"case", {{"seed", "1"}}},
-          {"finding", {{"kind", "crash"}, {"message", "signal 11"}}},
-          {"number", 1},
-          {"shrink", {{"tried", 0}}},
-          {"reproduction", "sometimes"}};
+  return {{"says", "n=3"}, {"case", {{"seed", "1"}}},  {"finding", {{"kind", "crash"}, {"message", "signal 11"}}},
+          {"number", 1},   {"shrink", {{"tried", 0}}}, {"reproduction", "sometimes"}};
 }
 
 json failing(const char* id, json with) {
@@ -83,9 +89,15 @@ TEST(Fields, SuspectsFollowWhatHappened) {
   EXPECT_NE(suspect(changed("/finding/kind", "hang")).find("does not end"), std::string::npos);
   EXPECT_NE(suspect(changed("/finding/kind", "out of bounds")).find("past the tensor"), std::string::npos);
   EXPECT_NE(suspect(changed("/finding/kind", "late write")).find("past the tensor"), std::string::npos);
-  EXPECT_NE(suspect(changed("/race", {{"order", "0"}, {"other", "0"}, {"other_gives", "it passes"}})).find("without a lock"), std::string::npos);
-  EXPECT_NE(suspect(changed("/reproduction", "3 of 20 further runs: timing or earlier calls decide")).find("without order"), std::string::npos);
-  EXPECT_NE(suspect(changed("/reproduction", "in a fresh process after a call with n=3")).find("an earlier call leaves behind"), std::string::npos);
+  EXPECT_NE(
+      suspect(changed("/race", {{"order", "0"}, {"other", "0"}, {"other_gives", "it passes"}})).find("without a lock"),
+      std::string::npos);
+  EXPECT_NE(
+      suspect(changed("/reproduction", "3 of 20 further runs: timing or earlier calls decide")).find("without order"),
+      std::string::npos);
+  EXPECT_NE(suspect(changed("/reproduction", "in a fresh process after a call with n=3"))
+                .find("an earlier call leaves behind"),
+            std::string::npos);
 }
 
 TEST(Fields, ASumOfNothingThatIsNotZeroBeginsElsewhere) {
@@ -114,7 +126,10 @@ TEST(Fields, AClaimThatHeldIsNoHeadline) {
     o["by"] = by;
     return table(report_with({kernel_with("k", "falsified", {o})}));
   };
-  const auto holds = [&](const char* by, const json& x) { return told(by, x).find("\"it holds\"") == std::string::npos && told(by, x).find("the last row") == std::string::npos; };
+  const auto holds = [&](const char* by, const json& x) {
+    return told(by, x).find("\"it holds\"") == std::string::npos &&
+           told(by, x).find("the last row") == std::string::npos;
+  };
   json x = counterexample();
   EXPECT_FALSE(holds("differential", x));
   EXPECT_TRUE(holds("frame", x));
@@ -131,7 +146,8 @@ TEST(Fields, AClaimThatHeldIsNoHeadline) {
   EXPECT_TRUE(holds("large", x));
   x["case"]["dims"]["m"] = 513;
   EXPECT_FALSE(holds("large", x));
-  x["finding"]["call"] = {{"case", {{"dims", {{"m", 2}, {"n", 1}}}}}, {"number", 1}, {"of", 1}, {"relation", ""}, {"alone", true}};
+  x["finding"]["call"] = {
+      {"case", {{"dims", {{"m", 2}, {"n", 1}}}}}, {"number", 1}, {"of", 1}, {"relation", ""}, {"alone", true}};
   x["made_of"] = "m=513 n=1";
   EXPECT_TRUE(holds("large", x));
 }
@@ -147,7 +163,8 @@ TEST(Fields, AnErrorThatTheOracleSeesIsNotTheRelations) {
   json x = counterexample();
   x["finding"].update({{"kind", "class"}, {"got", "nan"}, {"want", 0.0}, {"bound", 0.0}});
   x["finding"]["call"] = {{"case", x["case"]}, {"number", 2}, {"of", 3}, {"relation", ""}, {"alone", true}};
-  for (const char* by : {"determinism", "slicing", "postconditions"}) EXPECT_EQ(claim(by, x), "every element is right") << by;
+  for (const char* by : {"determinism", "slicing", "postconditions"})
+    EXPECT_EQ(claim(by, x), "every element is right") << by;
   for (const char* by : {"exact", "differential"}) EXPECT_EQ(claim(by, x), "it holds") << by;
   x["finding"]["call"]["alone"] = false;
   EXPECT_EQ(claim("determinism", x), "it holds") << "the calls differ, and each may be right";
@@ -178,14 +195,17 @@ TEST(Fields, StridesThatAreNotDenseAreTold) {
   x["shrink"] = {{"tried", 0}, {"complete", true}};
   EXPECT_EQ(strides_of(kernel, x), "a [40, 1], c [2147483719, 1] (in elements)");
   x["shrink"]["tried"] = 9;
-  EXPECT_EQ(strides_of(kernel, x), "a [40, 1], c [2147483719, 1] (in elements); passes where rows are dense: strides are ignored in some path");
+  EXPECT_EQ(
+      strides_of(kernel, x),
+      "a [40, 1], c [2147483719, 1] (in elements); passes where rows are dense: strides are ignored in some path");
   x["shrink"]["complete"] = false;
   EXPECT_EQ(strides_of(kernel, x), "a [40, 1], c [2147483719, 1] (in elements)");
   x["case"]["layout"] = "far_rows";
   EXPECT_EQ(strides_of(kernel, x), "a [40, 1], c [2147483719, 1] (in elements)");
   kernel["foreign"] = {{"shim", "args: []"}};
   EXPECT_NE(strides_of(kernel, x).find("add `requires: [offsets below 2^31]` to the shim"), std::string::npos);
-  EXPECT_NE(table(report_with({kernel_with("k", "falsified", {failing("X-001", x)})})).find("\n  strides  a [40, 1]"), std::string::npos);
+  EXPECT_NE(table(report_with({kernel_with("k", "falsified", {failing("X-001", x)})})).find("\n  strides  a [40, 1]"),
+            std::string::npos);
 }
 
 TEST(Fields, ARefusalByAShimBeginsWithTheRemedy) {
@@ -195,7 +215,8 @@ TEST(Fields, ARefusalByAShimBeginsWithTheRemedy) {
   kernel["foreign"] = {{"library", "l.so"}};
   EXPECT_EQ(shortfall_text(kernel), "32% are left");
   kernel["foreign"]["shim"] = "args: []";
-  EXPECT_TRUE(shortfall_text(kernel).starts_with("say in the shim what it takes (`requires: [...]`)")) << shortfall_text(kernel);
+  EXPECT_TRUE(shortfall_text(kernel).starts_with("say in the shim what it takes (`requires: [...]`)"))
+      << shortfall_text(kernel);
   EXPECT_TRUE(shortfall_text(kernel).ends_with("32% are left"));
 }
 
@@ -203,7 +224,8 @@ TEST(Fields, TheCallIsNamedWithWhatTheOthersAre) {
   json x = counterexample();
   EXPECT_EQ(call_of(x), "");
   x["made_of"] = "m=0 n=2";
-  x["finding"]["call"] = {{"case", x["case"]}, {"number", 2}, {"of", 3}, {"relation", "call 1 has m=0"}, {"alone", false}};
+  x["finding"]["call"] = {
+      {"case", x["case"]}, {"number", 2}, {"of", 3}, {"relation", "call 1 has m=0"}, {"alone", false}};
   EXPECT_EQ(call_of(x), "2 of 3 of the check; call 1 has m=0");
   x["finding"]["call"]["relation"] = "";
   EXPECT_EQ(call_of(x), "2 of 3 of the check");
@@ -214,7 +236,9 @@ TEST(Fields, TheCallIsNamedWithWhatTheOthersAre) {
 TEST(Fields, RacesOfTwoRunsNameNoOrder) {
   json x = counterexample();
   x["race"] = {{"order", "0"}, {"other", "0"}, {"other_gives", "it passes"}};
-  EXPECT_EQ(race_of(x), "the same call gives other results in another run (it passes): threads race, or memory is read before it is written");
+  EXPECT_EQ(
+      race_of(x),
+      "the same call gives other results in another run (it passes): threads race, or memory is read before it is written");
   x["race"]["other"] = "3";
   EXPECT_EQ(race_of(x), "threads race: under order 0 it fails so, under order 3 it passes");
 }
@@ -276,15 +300,20 @@ TEST(Fields, AReplayIsACommandWhereThereIsAFile) {
 
 TEST(Fields, WhatHappenedIsTheFindingOrTheReason) {
   EXPECT_EQ(result_text(failing("A-1", counterexample())), "got 2, want 1 (n=2)");
-  EXPECT_EQ(result_text(because(obligation("A-1", "unavailable", 0, 0, 0, 0), "there is no device")), "there is no device");
+  EXPECT_EQ(result_text(because(obligation("A-1", "unavailable", 0, 0, 0, 0), "there is no device")),
+            "there is no device");
   EXPECT_EQ(result_text(obligation("A-1", "passed", 1, 0, 1, 0)), "");
 }
 
 TEST(Fields, JudgedAreAllOfOneVerdictInOrder) {
-  const json report = report_with({kernel_with("k1", "falsified", {failing("A-1", crash()), obligation("A-2", "passed", 1, 0, 1, 0), failing("A-3", crash())}),
-                                   kernel_with("k2", "passed", {obligation("A-1", "passed", 1, 0, 1, 0)}), kernel_with("k3", "falsified", {failing("A-2", crash())})});
+  const json report = report_with(
+      {kernel_with("k1", "falsified",
+                   {failing("A-1", crash()), obligation("A-2", "passed", 1, 0, 1, 0), failing("A-3", crash())}),
+       kernel_with("k2", "passed", {obligation("A-1", "passed", 1, 0, 1, 0)}),
+       kernel_with("k3", "falsified", {failing("A-2", crash())})});
   std::string found;
-  for (const Judged& j : judged(report, "falsified")) found += text_of(j.kernel, "kernel") + " " + text_of(j.obligation, "id") + "; ";
+  for (const Judged& j : judged(report, "falsified"))
+    found += text_of(j.kernel, "kernel") + " " + text_of(j.obligation, "id") + "; ";
   EXPECT_EQ(found, "k1 A-1; k1 A-3; k3 A-2; ");
   EXPECT_TRUE(judged(report, "mistrusted").empty());
 }
@@ -292,28 +321,33 @@ TEST(Fields, JudgedAreAllOfOneVerdictInOrder) {
 /// Lists one explanation per kernel and the other obligations after it; all findings of a kernel without an
 /// explanation.
 TEST(Fields, OneExplainsAKernelAndTheOthersAlsoFail) {
-  json known = kernel_with("k1", "falsified", {failing("A-1", crash()), failing("A-2", crash()), failing("A-3", crash())});
+  json known =
+      kernel_with("k1", "falsified", {failing("A-1", crash()), failing("A-2", crash()), failing("A-3", crash())});
   EXPECT_EQ(other_failed_obligations(known), "");
   known["explanation"] = {{"obligation", "A-2"}, {"also_fails", {"A-1", "A-3"}}};
   EXPECT_EQ(other_failed_obligations(known), "A-1, A-3");
-  const json report = report_with({known, kernel_with("k2", "falsified", {failing("A-1", crash()), failing("A-2", crash())})});
+  const json report =
+      report_with({known, kernel_with("k2", "falsified", {failing("A-1", crash()), failing("A-2", crash())})});
   std::string found;
-  for (const Judged& j : explained(report)) found += text_of(j.kernel, "kernel") + " " + text_of(j.obligation, "id") + "; ";
+  for (const Judged& j : explained(report))
+    found += text_of(j.kernel, "kernel") + " " + text_of(j.obligation, "id") + "; ";
   EXPECT_EQ(found, "k1 A-2; k2 A-1; k2 A-2; ");
 }
 
 TEST(Fields, TotalsAreOneLine) {
-  EXPECT_EQ(totals_line(report_with(json::array())),
-            "11 kernels: 1 passed, 2 falsified, 3 mistrusted, 6 thin, 4 refused, 5 unavailable; 60 cases, 12.3k output elements in 75.1 s");
+  EXPECT_EQ(
+      totals_line(report_with(json::array())),
+      "11 kernels: 1 passed, 2 falsified, 3 mistrusted, 6 thin, 4 refused, 5 unavailable; 60 cases, 12.3k output elements in 75.1 s");
 }
 
 constexpr const char* kTotals =
     "\n11 kernels: 1 passed, 2 falsified, 3 mistrusted, 6 thin, 4 refused, 5 unavailable; 60 cases, 12.3k output elements in 75.1 s\n";
 
 TEST(Table, SumsUpTheObligationsOfAKernel) {
-  EXPECT_EQ(table(report_with({kernel_with("scale/cpu/naive", "passed",
-                                           {obligation("A-1", "passed", 10, 0, 1'000, 0.25), obligation("A-2", "passed", 5, 0, 9'500, 0.5),
-                                            obligation("A-3", "passed", 1, 0, 3, 0.125)})})),
+  EXPECT_EQ(table(report_with({kernel_with(
+                "scale/cpu/naive", "passed",
+                {obligation("A-1", "passed", 10, 0, 1'000, 0.25), obligation("A-2", "passed", 5, 0, 9'500, 0.5),
+                 obligation("A-3", "passed", 1, 0, 3, 0.125)})})),
             std::string("kernel            cases   elements  err/bound  seconds  verdict\n"
                         "scale/cpu/naive      16      10.5k        0.5      1.2  passed\n") +
                 kTotals);
@@ -321,45 +355,54 @@ TEST(Table, SumsUpTheObligationsOfAKernel) {
 
 TEST(Table, IsAsWideAsItsLongestKernel) {
   const json none = json::array();
-  EXPECT_EQ(table(report_with({kernel_with("a", "passed", none), kernel_with("scale/vulkan/vectorized", "passed", none), kernel_with("bc", "passed", none, 100)})),
+  EXPECT_EQ(table(report_with({kernel_with("a", "passed", none), kernel_with("scale/vulkan/vectorized", "passed", none),
+                               kernel_with("bc", "passed", none, 100)})),
             std::string("kernel                    cases   elements  err/bound  seconds  verdict\n"
                         "a                             0          0          0      1.2  passed\n"
                         "scale/vulkan/vectorized       0          0          0      1.2  passed\n"
                         "bc                            0          0          0    100.0  passed\n") +
                 kTotals);
-  EXPECT_EQ(table(report_with({kernel_with("a", "passed", none)})), std::string("kernel   cases   elements  err/bound  seconds  verdict\n"
-                                                                                "a            0          0          0      1.2  passed\n") +
-                                                                        kTotals);
+  EXPECT_EQ(table(report_with({kernel_with("a", "passed", none)})),
+            std::string("kernel   cases   elements  err/bound  seconds  verdict\n"
+                        "a            0          0          0      1.2  passed\n") +
+                kTotals);
 }
 
 TEST(Table, CountsWhatWasRefusedOrDidNotApply) {
   const json passed = obligation("A-1", "passed", 10, 0, 10, 0.5);
-  EXPECT_EQ(table(report_with({
-                kernel_with("one", "passed", {passed, because(obligation("A-2", "not applicable", 0, 0, 0, 0), "no copy")}),
-                kernel_with("two", "passed", {obligation("A-1", "passed", 10, 1, 10, 0.5), obligation("A-2", "passed", 4, 2, 10, 0.5)}),
-                kernel_with("both", "passed",
-                            {passed, obligation("A-2", "not applicable", 0, 0, 0, 0), obligation("A-3", "passed", 5, 1, 10, 0.5),
-                             obligation("A-4", "not applicable", 0, 0, 0, 0)}),
-            })),
-            std::string("kernel   cases   elements  err/bound  seconds  verdict\n"
-                        "one         10         10        0.5      1.2  passed (1 of 2 obligations not applicable)\n"
-                        "two         14         20        0.5      1.2  passed (3 of 14 cases refused)\n"
-                        "both        15         20        0.5      1.2  passed (2 of 4 obligations not applicable) (1 of 15 cases refused)\n") +
-                kTotals);
+  EXPECT_EQ(
+      table(report_with({
+          kernel_with("one", "passed", {passed, because(obligation("A-2", "not applicable", 0, 0, 0, 0), "no copy")}),
+          kernel_with("two", "passed",
+                      {obligation("A-1", "passed", 10, 1, 10, 0.5), obligation("A-2", "passed", 4, 2, 10, 0.5)}),
+          kernel_with("both", "passed",
+                      {passed, obligation("A-2", "not applicable", 0, 0, 0, 0),
+                       obligation("A-3", "passed", 5, 1, 10, 0.5), obligation("A-4", "not applicable", 0, 0, 0, 0)}),
+      })),
+      std::string(
+          "kernel   cases   elements  err/bound  seconds  verdict\n"
+          "one         10         10        0.5      1.2  passed (1 of 2 obligations not applicable)\n"
+          "two         14         20        0.5      1.2  passed (3 of 14 cases refused)\n"
+          "both        15         20        0.5      1.2  passed (2 of 4 obligations not applicable) (1 of 15 cases refused)\n") +
+          kTotals);
 }
 
 /// Shows the most frequent reason in one line, however long the kernel's text is.
 TEST(Table, SaysWhyCasesWereRefused) {
   const std::string words = "status 3\nand more " + std::string(200, 'x');
   EXPECT_EQ(table(report_with({
-                kernel_with("two", "passed", {because(obligation("A-1", "passed", 10, 1, 10, 0.5), "n is odd"), because(obligation("A-2", "passed", 4, 2, 10, 0.5), words.c_str()),
-                                              because(obligation("A-3", "passed", 4, 0, 10, 0.5), "a remark")}),
+                kernel_with("two", "passed",
+                            {because(obligation("A-1", "passed", 10, 1, 10, 0.5), "n is odd"),
+                             because(obligation("A-2", "passed", 4, 2, 10, 0.5), words.c_str()),
+                             because(obligation("A-3", "passed", 4, 0, 10, 0.5), "a remark")}),
                 kernel_with("wrong", "falsified", {because(obligation("A-1", "passed", 2, 1, 10, 0.5), "n is odd")}),
                 kernel_with("silent", "passed", {obligation("A-1", "passed", 2, 1, 10, 0.5)}),
             })),
             std::string("kernel   cases   elements  err/bound  seconds  verdict\n"
                         "two         18         30        0.5      1.2  passed (3 of 18 cases refused)\n"
-                        "  refused  status 3 and more " + std::string(82, 'x') + "...\n"
+                        "  refused  status 3 and more " +
+                        std::string(82, 'x') +
+                        "...\n"
                         "wrong        2         10          -      1.2  falsified (1 of 2 cases refused)\n"
                         "  refused  n is odd\n"
                         "silent       2         10        0.5      1.2  passed (1 of 2 cases refused)\n") +
@@ -369,15 +412,21 @@ TEST(Table, SaysWhyCasesWereRefused) {
 /// A reason is cut between characters, never within one.
 TEST(Fields, AReasonIsCutBetweenCharacters) {
   const std::string words = std::string(99, 'x') + "\xc3\xa9 and more";
-  EXPECT_EQ(refusal_text(kernel_with("k", "passed", {because(obligation("A-1", "passed", 2, 1, 1, 0), words.c_str())})), std::string(99, 'x') + "...");
+  EXPECT_EQ(refusal_text(kernel_with("k", "passed", {because(obligation("A-1", "passed", 2, 1, 1, 0), words.c_str())})),
+            std::string(99, 'x') + "...");
 }
 
 TEST(Table, WhatWasNotRunIsNotInapplicable) {
-  EXPECT_EQ(table(report_with({kernel_with("k", "falsified", {obligation("A-1", "passed", 10, 0, 10, 0.5), because(obligation("A-2", "not applicable", 0, 0, 0, 0), "no copy"),
-                                                              because(obligation("A-3", "not run", 0, 0, 0, 0), "it ended"), because(obligation("A-4", "not run", 0, 0, 0, 0), "it ended")})})),
-            std::string("kernel   cases   elements  err/bound  seconds  verdict\n"
-                        "k           10         10          -      1.2  falsified (1 of 4 obligations not applicable, 2 not run)\n") +
-                kTotals);
+  EXPECT_EQ(
+      table(report_with({kernel_with("k", "falsified",
+                                     {obligation("A-1", "passed", 10, 0, 10, 0.5),
+                                      because(obligation("A-2", "not applicable", 0, 0, 0, 0), "no copy"),
+                                      because(obligation("A-3", "not run", 0, 0, 0, 0), "it ended"),
+                                      because(obligation("A-4", "not run", 0, 0, 0, 0), "it ended")})})),
+      std::string(
+          "kernel   cases   elements  err/bound  seconds  verdict\n"
+          "k           10         10          -      1.2  falsified (1 of 4 obligations not applicable, 2 not run)\n") +
+          kTotals);
 }
 
 /// Clauses without a run are not reported as never evaluated.
@@ -397,7 +446,8 @@ TEST(Report, ClausesOfWhatWasNotRunAreNotCalledNeverEvaluated) {
 /// Each verdict has a symbol and a name on the page.
 TEST(Page, KnowsEveryVerdict) {
   const std::string page = html_page(report_with(json::array()));
-  for (const std::string word : {"passed", "falsified", "mistrusted", "thin", "refused", "unavailable", "\"not applicable\"", "\"not run\""}) {
+  for (const std::string word :
+       {"passed", "falsified", "mistrusted", "thin", "refused", "unavailable", "\"not applicable\"", "\"not run\""}) {
     const std::size_t sign = page.find(word + ": \"");
     EXPECT_NE(sign, std::string::npos) << word;
     EXPECT_NE(page.find(word + ": \"", sign + 1), std::string::npos) << word;
@@ -407,8 +457,10 @@ TEST(Page, KnowsEveryVerdict) {
 TEST(Table, SaysWhyAKernelWasNotTried) {
   EXPECT_EQ(table(report_with({
                 kernel_with("absent", "unavailable",
-                            {obligation("A-1", "unavailable", 0, 0, 0, 0), because(obligation("A-2", "unavailable", 2, 1, 0, 0), "no device"),
-                             because(obligation("A-3", "unavailable", 0, 0, 0, 0), "another reason"), obligation("A-4", "not applicable", 0, 0, 0, 0)}),
+                            {obligation("A-1", "unavailable", 0, 0, 0, 0),
+                             because(obligation("A-2", "unavailable", 2, 1, 0, 0), "no device"),
+                             because(obligation("A-3", "unavailable", 0, 0, 0, 0), "another reason"),
+                             obligation("A-4", "not applicable", 0, 0, 0, 0)}),
                 kernel_with("unwilling", "refused", {because(obligation("A-1", "refused", 3, 3, 0, 0), "n is odd")}),
                 kernel_with("tried", "passed", {because(obligation("A-1", "passed", 3, 0, 5, 0), "a remark")}),
             })),
@@ -420,9 +472,10 @@ TEST(Table, SaysWhyAKernelWasNotTried) {
 }
 
 TEST(Table, ErrorsOfWhatPassedAloneCount) {
-  EXPECT_EQ(table(report_with({kernel_with("k", "mistrusted",
-                                           {because(obligation("A-1", "mistrusted", 1, 0, 1, 0.75), "mostly zeros"), obligation("A-2", "passed", 1, 0, 1, 0.5),
-                                            obligation("A-3", "passed", 1, 0, 1, "nan")})})),
+  EXPECT_EQ(table(report_with({kernel_with(
+                "k", "mistrusted",
+                {because(obligation("A-1", "mistrusted", 1, 0, 1, 0.75), "mostly zeros"),
+                 obligation("A-2", "passed", 1, 0, 1, 0.5), obligation("A-3", "passed", 1, 0, 1, "nan")})})),
             std::string("kernel   cases   elements  err/bound  seconds  verdict\n"
                         "k            3          3        0.5      1.2  mistrusted\n"
                         "\nMISTRUSTED k  A-1: mostly zeros\n") +
@@ -431,7 +484,10 @@ TEST(Table, ErrorsOfWhatPassedAloneCount) {
 
 /// A falsified kernel gets no MISTRUSTED block.
 TEST(Table, AFalsifiedKernelIsNotMistrustedToo) {
-  EXPECT_EQ(table(report_with({kernel_with("k", "falsified", {because(obligation("A-1", "mistrusted", 1, 0, 1, 0), "mostly zeros"), failing("A-2", crash())})})).find("MISTRUSTED"),
+  EXPECT_EQ(table(report_with({kernel_with("k", "falsified",
+                                           {because(obligation("A-1", "mistrusted", 1, 0, 1, 0), "mostly zeros"),
+                                            failing("A-2", crash())})}))
+                .find("MISTRUSTED"),
             std::string::npos);
 }
 
@@ -444,83 +500,99 @@ TEST(Table, TheLargestErrorIsNotRoundedUpAndIsThatOfTheFault) {
   };
   EXPECT_NE(shown("passed", {obligation("A-1", "passed", 1, 0, 1, 0.9996)}).find("  0.999  "), std::string::npos);
   EXPECT_NE(shown("passed", {obligation("A-1", "passed", 1, 0, 1, 1.0)}).find("      1  "), std::string::npos);
-  EXPECT_NE(shown("falsified", {obligation("A-1", "passed", 1, 0, 1, 0.5), obligation("A-2", "falsified", 1, 0, 1, 1.5)}).find("  1.5  "), std::string::npos);
+  EXPECT_NE(
+      shown("falsified", {obligation("A-1", "passed", 1, 0, 1, 0.5), obligation("A-2", "falsified", 1, 0, 1, 1.5)})
+          .find("  1.5  "),
+      std::string::npos);
 }
 
 TEST(Table, ShowsEachFindingBehindAllKernels) {
-  json report = report_with({kernel_with("first", "falsified", {failing("A-1", counterexample()), failing("A-2", crash())}),
-                             kernel_with("second", "falsified", {failing("A-1", crash())})});
+  json report =
+      report_with({kernel_with("first", "falsified", {failing("A-1", counterexample()), failing("A-2", crash())}),
+                   kernel_with("second", "falsified", {failing("A-1", crash())})});
   report["never_evaluated"] = {"SCALE-POST-001", "SCALE-POST-002"};
-  EXPECT_EQ(table(report), std::string("kernel   cases   elements  err/bound  seconds  verdict\n"
-                                       "first        6         60        inf      1.2  falsified\n"
-                                       "second       3         30        inf      1.2  falsified\n"
-                                       "\nFALSIFIED first  A-1  \"it holds\"\n"
-                                       "  case     n=2\n"
-                                       "  element  y[1, 0, 12]\n"
-                                       "  value    got 2, want 1\n"
-                                       "  inputs   alpha = [1], x = [0.5, -inf, nan:1, 1e-45]\n"
-                                       "  suspect  the last row\n"
-                                       "  found    case 17 of the campaign, shrunk in 23 runs; fails in a fresh process\n"
-                                       "  replay   assay replay out/replay/x.json\n"
-                                       "\nFALSIFIED first  A-2  \"it holds\"\n"
-                                       "  case     n=3\n"
-                                       "  crash    signal 11\n"
-                                       "  suspect  an index, a stride or a size that leads outside the tensors, or a limit of the kernel's own that these dims pass\n"
-                                       "  found    case 1 of the campaign, shrunk in 0 runs; fails sometimes\n"
-                                       "\nFALSIFIED second  A-1  \"it holds\"\n"
-                                       "  case     n=3\n"
-                                       "  crash    signal 11\n"
-                                       "  suspect  an index, a stride or a size that leads outside the tensors, or a limit of the kernel's own that these dims pass\n"
-                                       "  found    case 1 of the campaign, shrunk in 0 runs; fails sometimes\n"
-                                       "\nNEVER EVALUATED SCALE-POST-001: a clause that no run reaches proves nothing\n"
-                                       "\nNEVER EVALUATED SCALE-POST-002: a clause that no run reaches proves nothing\n") +
-                               kTotals);
+  EXPECT_EQ(
+      table(report),
+      std::string(
+          "kernel   cases   elements  err/bound  seconds  verdict\n"
+          "first        6         60        inf      1.2  falsified\n"
+          "second       3         30        inf      1.2  falsified\n"
+          "\nFALSIFIED first  A-1  \"it holds\"\n"
+          "  case     n=2\n"
+          "  element  y[1, 0, 12]\n"
+          "  value    got 2, want 1\n"
+          "  inputs   alpha = [1], x = [0.5, -inf, nan:1, 1e-45]\n"
+          "  suspect  the last row\n"
+          "  found    case 17 of the campaign, shrunk in 23 runs; fails in a fresh process\n"
+          "  replay   assay replay out/replay/x.json\n"
+          "\nFALSIFIED first  A-2  \"it holds\"\n"
+          "  case     n=3\n"
+          "  crash    signal 11\n"
+          "  suspect  an index, a stride or a size that leads outside the tensors, or a limit of the kernel's own that these dims pass\n"
+          "  found    case 1 of the campaign, shrunk in 0 runs; fails sometimes\n"
+          "\nFALSIFIED second  A-1  \"it holds\"\n"
+          "  case     n=3\n"
+          "  crash    signal 11\n"
+          "  suspect  an index, a stride or a size that leads outside the tensors, or a limit of the kernel's own that these dims pass\n"
+          "  found    case 1 of the campaign, shrunk in 0 runs; fails sometimes\n"
+          "\nNEVER EVALUATED SCALE-POST-001: a clause that no run reaches proves nothing\n"
+          "\nNEVER EVALUATED SCALE-POST-002: a clause that no run reaches proves nothing\n") +
+          kTotals);
 }
 
 TEST(JUnit, EveryVerdictHasItsElement) {
   json odd = failing("A-3", crash());
   odd.erase("if_fails");
   odd["claim"] = "a < b & c > \"d\"\x1f\x20\t\n\x7f";
-  EXPECT_EQ(junit_xml(report_with({
-                kernel_with("first", "falsified",
-                            {obligation("A-1", "passed", 1, 0, 1, 0), failing("A-2", counterexample()), odd, failing("A-4", crash()),
-                             because(obligation("A-5", "mistrusted", 1, 0, 1, 0), "mostly <zeros>")}),
-                kernel_with("a&b", "unavailable",
-                            {because(obligation("A-1", "unavailable", 1, 0, 1, 0), "no \"device\""), obligation("A-2", "not applicable", 0, 0, 0, 0),
-                             because(obligation("A-3", "refused", 0, 0, 0, 0), "n is odd"), because(obligation("A-4", "not run", 0, 0, 0, 0), "it ended")},
-                            0.0625),
-            })),
-            "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
-            "<testsuites name=\"assay\" tests=\"9\" failures=\"4\" errors=\"0\" time=\"75.060\">\n"
-            "  <testsuite name=\"first\" tests=\"5\" failures=\"4\" errors=\"0\" skipped=\"0\" time=\"1.250\">\n"
-            "    <testcase classname=\"first\" name=\"A-1: it holds\" time=\"0.250\"></testcase>\n"
-            "    <testcase classname=\"first\" name=\"A-2: it holds\" time=\"0.250\"><failure type=\"falsified\" message=\"got 2, want 1 (n=2)\">"
-            "suspect: the last row\nreplay: assay replay out/replay/x.json\n</failure></testcase>\n"
-            "    <testcase classname=\"first\" name=\"A-3: a &lt; b &amp; c &gt; &quot;d&quot;? \t\n\x7f\" time=\"0.250\">"
-            "<failure type=\"falsified\" message=\"signal 11 (n=3)\"></failure></testcase>\n"
-            "    <testcase classname=\"first\" name=\"A-4: it holds\" time=\"0.250\"><failure type=\"falsified\" message=\"signal 11 (n=3)\">"
-            "suspect: an index, a stride or a size that leads outside the tensors, or a limit of the kernel's own that these dims pass\n</failure></testcase>\n"
-            "    <testcase classname=\"first\" name=\"A-5: it holds\" time=\"0.250\"><failure type=\"mistrusted\" message=\"mostly &lt;zeros&gt;\">"
-            "suspect: the last row\n</failure></testcase>\n"
-            "  </testsuite>\n"
-            "  <testsuite name=\"a&amp;b\" tests=\"4\" failures=\"0\" errors=\"0\" skipped=\"4\" time=\"0.062\">\n"
-            "    <testcase classname=\"a&amp;b\" name=\"A-1: it holds\" time=\"0.250\"><skipped>unavailable: no &quot;device&quot;</skipped></testcase>\n"
-            "    <testcase classname=\"a&amp;b\" name=\"A-2: it holds\" time=\"0.250\"><skipped>not applicable: </skipped></testcase>\n"
-            "    <testcase classname=\"a&amp;b\" name=\"A-3: it holds\" time=\"0.250\"><skipped>refused: n is odd</skipped></testcase>\n"
-            "    <testcase classname=\"a&amp;b\" name=\"A-4: it holds\" time=\"0.250\"><skipped>not run: it ended</skipped></testcase>\n"
-            "  </testsuite>\n"
-            "</testsuites>\n");
+  EXPECT_EQ(
+      junit_xml(report_with({
+          kernel_with(
+              "first", "falsified",
+              {obligation("A-1", "passed", 1, 0, 1, 0), failing("A-2", counterexample()), odd, failing("A-4", crash()),
+               because(obligation("A-5", "mistrusted", 1, 0, 1, 0), "mostly <zeros>")}),
+          kernel_with("a&b", "unavailable",
+                      {because(obligation("A-1", "unavailable", 1, 0, 1, 0), "no \"device\""),
+                       obligation("A-2", "not applicable", 0, 0, 0, 0),
+                       because(obligation("A-3", "refused", 0, 0, 0, 0), "n is odd"),
+                       because(obligation("A-4", "not run", 0, 0, 0, 0), "it ended")},
+                      0.0625),
+      })),
+      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+      "<testsuites name=\"assay\" tests=\"9\" failures=\"4\" errors=\"0\" time=\"75.060\">\n"
+      "  <testsuite name=\"first\" tests=\"5\" failures=\"4\" errors=\"0\" skipped=\"0\" time=\"1.250\">\n"
+      "    <testcase classname=\"first\" name=\"A-1: it holds\" time=\"0.250\"></testcase>\n"
+      "    <testcase classname=\"first\" name=\"A-2: it holds\" time=\"0.250\"><failure type=\"falsified\" message=\"got 2, want 1 (n=2)\">"
+      "suspect: the last row\nreplay: assay replay out/replay/x.json\n</failure></testcase>\n"
+      "    <testcase classname=\"first\" name=\"A-3: a &lt; b &amp; c &gt; &quot;d&quot;? \t\n\x7f\" time=\"0.250\">"
+      "<failure type=\"falsified\" message=\"signal 11 (n=3)\"></failure></testcase>\n"
+      "    <testcase classname=\"first\" name=\"A-4: it holds\" time=\"0.250\"><failure type=\"falsified\" message=\"signal 11 (n=3)\">"
+      "suspect: an index, a stride or a size that leads outside the tensors, or a limit of the kernel's own that these dims pass\n</failure></testcase>\n"
+      "    <testcase classname=\"first\" name=\"A-5: it holds\" time=\"0.250\"><failure type=\"mistrusted\" message=\"mostly &lt;zeros&gt;\">"
+      "suspect: the last row\n</failure></testcase>\n"
+      "  </testsuite>\n"
+      "  <testsuite name=\"a&amp;b\" tests=\"4\" failures=\"0\" errors=\"0\" skipped=\"4\" time=\"0.062\">\n"
+      "    <testcase classname=\"a&amp;b\" name=\"A-1: it holds\" time=\"0.250\"><skipped>unavailable: no &quot;device&quot;</skipped></testcase>\n"
+      "    <testcase classname=\"a&amp;b\" name=\"A-2: it holds\" time=\"0.250\"><skipped>not applicable: </skipped></testcase>\n"
+      "    <testcase classname=\"a&amp;b\" name=\"A-3: it holds\" time=\"0.250\"><skipped>refused: n is odd</skipped></testcase>\n"
+      "    <testcase classname=\"a&amp;b\" name=\"A-4: it holds\" time=\"0.250\"><skipped>not run: it ended</skipped></testcase>\n"
+      "  </testsuite>\n"
+      "</testsuites>\n");
 }
 
 TEST(Sarif, OfARunIsOneLog) {
   json report = report_with({
       kernel_with("first", "falsified", {obligation("A-2", "passed", 1, 0, 1, 0), failing("A-1", counterexample())}),
-      kernel_with("second", "mistrusted", {because(obligation("A-1", "mistrusted", 1, 0, 1, 0), "mostly zeros"), failing("A-2", crash())}),
-      kernel_with("third", "unavailable", {obligation("A-1", "unavailable", 0, 0, 0, 0), because(obligation("A-2", "unavailable", 0, 0, 0, 0), "no device"),
-                                           because(obligation("A-3", "unavailable", 0, 0, 0, 0), "another reason")}),
+      kernel_with("second", "mistrusted",
+                  {because(obligation("A-1", "mistrusted", 1, 0, 1, 0), "mostly zeros"), failing("A-2", crash())}),
+      kernel_with("third", "unavailable",
+                  {obligation("A-1", "unavailable", 0, 0, 0, 0),
+                   because(obligation("A-2", "unavailable", 0, 0, 0, 0), "no device"),
+                   because(obligation("A-3", "unavailable", 0, 0, 0, 0), "another reason")}),
       kernel_with("fourth", "refused", {because(obligation("A-1", "refused", 0, 0, 0, 0), "n is odd")}),
-      kernel_with("fifth", "passed", {because(obligation("A-1", "passed", 0, 0, 0, 0), "a remark"), because(obligation("A-2", "not run", 0, 0, 0, 0), "it ended"),
-                                      because(obligation("A-3", "not run", 0, 0, 0, 0), "it ended")}),
+      kernel_with("fifth", "passed",
+                  {because(obligation("A-1", "passed", 0, 0, 0, 0), "a remark"),
+                   because(obligation("A-2", "not run", 0, 0, 0, 0), "it ended"),
+                   because(obligation("A-3", "not run", 0, 0, 0, 0), "it ended")}),
   });
   report["kernels"][1]["source"] = "/elsewhere/a b-c_d.e~f(\xc3\xa9).cpp";
   report["never_evaluated"] = {"SCALE-POST-001"};
@@ -536,7 +608,8 @@ TEST(Sarif, OfARunIsOneLog) {
                 {"defaultConfiguration", {{"level", "error"}}},
                 {"properties", {{"tags", {"scale", "differential"}}, {"precision", "very-high"}}}};
   };
-  const auto found = [](const char* kernel, const char* id, int index, const char* level, const char* message, const json& artifact) {
+  const auto found = [](const char* kernel, const char* id, int index, const char* level, const char* message,
+                        const json& artifact) {
     const std::string print = std::string(kernel) + " " + id;
     return json{{"ruleId", id},
                 {"ruleIndex", index},
@@ -548,33 +621,43 @@ TEST(Sarif, OfARunIsOneLog) {
                 {"partialFingerprints", {{"kernelObligation/v1", print}, {"primaryLocationLineHash", print}}},
                 {"properties", {{"kernel", kernel}, {"backend", "cpu"}}}};
   };
-  const json here{{"uri", "a.cpp"}, {"uriBaseId", "SRCROOT"}}, elsewhere{{"uri", "file:///elsewhere/a%20b-c_d.e~f%28%C3%A9%29.cpp"}};
-  json with_values = found("first", "A-1", 0, "error",
-                           "first is falsified: got 2, want 1 (n=2)\nInputs: alpha = [1], x = [0.5, -inf, nan:1, 1e-45]\nReplay: assay replay out/replay/x.json", here);
+  const json here{{"uri", "a.cpp"}, {"uriBaseId", "SRCROOT"}},
+      elsewhere{{"uri", "file:///elsewhere/a%20b-c_d.e~f%28%C3%A9%29.cpp"}};
+  json with_values = found(
+      "first", "A-1", 0, "error",
+      "first is falsified: got 2, want 1 (n=2)\nInputs: alpha = [1], x = [0.5, -inf, nan:1, 1e-45]\nReplay: assay replay out/replay/x.json",
+      here);
   json crashed = found("second", "A-2", 1, "error", "second is falsified: signal 11 (n=3)", elsewhere);
   with_values["properties"]["case"] = counterexample()["case"], crashed["properties"]["case"] = crash()["case"];
-  const auto note = [](const char* level, const char* message) { return json{{"level", level}, {"message", {{"text", message}}}}; };
+  const auto note = [](const char* level, const char* message) {
+    return json{{"level", level}, {"message", {{"text", message}}}};
+  };
   const json run{
-      {"tool", {{"driver", {{"name", "assay"}, {"version", "9.9"}, {"rules", {rule("A-1"), rule("A-2"), rule("A-3")}}}}}},
+      {"tool",
+       {{"driver", {{"name", "assay"}, {"version", "9.9"}, {"rules", {rule("A-1"), rule("A-2"), rule("A-3")}}}}}},
       {"invocations",
        {{{"executionSuccessful", true},
          {"exitCode", 1},
          {"exitCodeDescription", "falsified"},
          {"toolExecutionNotifications",
-          {note("note", "third was not tried (unavailable): no device"), note("note", "fourth was not tried (refused): n is odd"),
+          {note("note", "third was not tried (unavailable): no device"),
+           note("note", "fourth was not tried (refused): n is odd"),
            note("note", "of fifth 2 of 3 obligations were not run: it ended"),
            note("error", "SCALE-POST-001 was never evaluated: a clause that no run reaches proves nothing")}}}}},
       {"originalUriBaseIds", {{"SRCROOT", {{"description", {{"text", "The top of the repository."}}}}}}},
       {"columnKind", "unicodeCodePoints"},
-      {"results", {with_values, crashed, found("second", "A-1", 0, "warning", "second is mistrusted: mostly zeros", elsewhere)}},
+      {"results",
+       {with_values, crashed, found("second", "A-1", 0, "warning", "second is mistrusted: mostly zeros", elsewhere)}},
       {"properties", {{"totals", report["totals"]}, {"settings", report["settings"]}}}};
-  EXPECT_EQ(json::parse(text), (json{{"$schema", "https://json.schemastore.org/sarif-2.1.0.json"}, {"version", "2.1.0"}, {"runs", {run}}}))
+  EXPECT_EQ(json::parse(text),
+            (json{{"$schema", "https://json.schemastore.org/sarif-2.1.0.json"}, {"version", "2.1.0"}, {"runs", {run}}}))
       << json::diff(json::parse(text)["runs"][0], run).dump(1);
 }
 
 TEST(Sarif, NamesWhatTheExitCodeSays) {
   json report = report_with(json::array());
-  const char* const says[] = {"nothing falsified", "falsified", "something that was asked for is unavailable", "something that was asked for is unavailable"};
+  const char* const says[] = {"nothing falsified", "falsified", "something that was asked for is unavailable",
+                              "something that was asked for is unavailable"};
   for (int code = 0; code < 4; ++code) {
     report["exit_code"] = code;
     const json log = json::parse(sarif(report));

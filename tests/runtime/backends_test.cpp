@@ -74,8 +74,8 @@ TEST_F(Backends, TheFirstCallAfterPrewarmCompilesNothing) {
 }
 
 TEST_F(Backends, PrewarmSaysWhatItRefusedAndWhy) {
-  const PlannedCall calls[] = {{"matmul", {2, 2}},      {"matmull", {2, 2, 2}},      {"matmul", {2, 2, 2000000}},
-                               {"matmul", {8, 8, 8}},   {"matmul", {8, 8, 8}, {1.0}}, {"gemv", {65536, 65536}}};
+  const PlannedCall calls[] = {{"matmul", {2, 2}},    {"matmull", {2, 2, 2}},       {"matmul", {2, 2, 2000000}},
+                               {"matmul", {8, 8, 8}}, {"matmul", {8, 8, 8}, {1.0}}, {"gemv", {65536, 65536}}};
   const Prewarmed made = prewarm(calls, Backend::vulkan);
   ASSERT_EQ(made.prepared.size(), 1U);
   EXPECT_EQ(made.prepared[0].call, calls[3]);

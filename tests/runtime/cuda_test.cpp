@@ -35,8 +35,11 @@ TEST(CudaDevice, KnowsItsOwnAddresses) {
 }
 
 TEST(CudaDevice, PreparingRunsNothingAndTakesThoseItCan) {
-  const PlannedCall calls[] = {{"matmul", {512, 512, 512}}, {"gemv", {64, 64}}, {"transpose", {40, 30}},
-                               {"matmul", {512, 512, 512}}, {"matmul", {1, 2}}};
+  const PlannedCall calls[] = {{"matmul", {512, 512, 512}},
+                               {"gemv", {64, 64}},
+                               {"transpose", {40, 30}},
+                               {"matmul", {512, 512, 512}},
+                               {"matmul", {1, 2}}};
   const contract::Prewarmed made = contract::prewarm(calls, Backend::cuda);
   ASSERT_EQ(made.prepared.size(), 3U);
   EXPECT_EQ(made.prepared[0].kernel->id, "matmul/cuda/register_tiled");
@@ -57,7 +60,8 @@ TEST(CudaDevice, ServesAutomaticCallsFirstFromTheHostAndWhereOperandsLie) {
   cuda.upload(db.address(), b.data(), db.bytes());
   const LayerPass pass;
   const auto at = [](const Buffer& buffer) { return static_cast<float*>(buffer.address()); };
-  const Dispatched there = ops::matmul({33, 40, 17, {at(da), {33, 40}}, {at(db), {40, 17}}, {at(dc), {33, 17}}}, automatic);
+  const Dispatched there =
+      ops::matmul({33, 40, 17, {at(da), {33, 40}}, {at(db), {40, 17}}, {at(dc), {33, 17}}}, automatic);
   EXPECT_EQ(there.kernel->backend, Backend::cuda);
   EXPECT_TRUE(there.passed_over.empty());
 }

@@ -69,7 +69,9 @@ struct Square {
       }
     return true;
   }
-  bool untouched() const { return std::ranges::all_of(c, [](float x) { return x == -1; }); }
+  bool untouched() const {
+    return std::ranges::all_of(c, [](float x) { return x == -1; });
+  }
   std::size_t at(Index i, Index j) const { return static_cast<std::size_t>(i * (n + 1) + j); }
 
   Index n;
@@ -153,8 +155,8 @@ TEST(Dispatch, AnAbsentExtentMakesNoCallSmall) {
 }
 
 TEST(Dispatch, ADeviceThatFailsOnceIsNotTriedAgain) {
-  for (bool far::Behaviour::*fault : {&far::Behaviour::fails, &far::Behaviour::upload_fails,
-                                      &far::Behaviour::download_fails})
+  for (bool far::Behaviour::*fault :
+       {&far::Behaviour::fails, &far::Behaviour::upload_fails, &far::Behaviour::download_fails})
     in_child([fault] {
       behaviour(Backend::cuda).*fault = true;
       Square s(33);

@@ -15,14 +15,14 @@ namespace assay::far {
 
 /// Behaviour of the process's far devices, by back end.
 struct Behaviour {
-  bool absent = false;       ///< the device cannot be made
-  bool fails = false;        ///< the kernel throws DeviceError, after it has written the output
+  bool absent = false;  ///< the device cannot be made
+  bool fails = false;   ///< the kernel throws DeviceError, after it has written the output
   bool upload_fails = false;
   bool download_fails = false;
-  bool wrong = false;        ///< the kernel writes zeros
+  bool wrong = false;  ///< the kernel writes zeros
   std::uint64_t memory = std::uint64_t{1} << 30;
-  int runs = 0;              ///< kernel calls so far
-  int made = 0;              ///< devices made so far
+  int runs = 0;  ///< kernel calls so far
+  int made = 0;  ///< devices made so far
 };
 inline std::array<Behaviour, std::size(kBackends)> behaviours;
 inline Behaviour& behaviour(Backend backend) { return behaviours[static_cast<std::size_t>(backend)]; }
@@ -46,7 +46,9 @@ class FarDevice final : public Device {
   std::string description() const override { return "memory far from the host"; }
   MemoryInfo memory() const override { return {behaviour(backend_).memory, behaviour(backend_).memory - allocated}; }
   bool host_visible() const override { return false; }
-  bool owns(const void* address) const override { return (reinterpret_cast<std::uintptr_t>(address) & bit(backend_)) != 0; }
+  bool owns(const void* address) const override {
+    return (reinterpret_cast<std::uintptr_t>(address) & bit(backend_)) != 0;
+  }
   void synchronize() override {}
 
   std::uint64_t allocated = 0;

@@ -78,7 +78,8 @@ TEST_F(ReservationTest, OneInsideAnotherIsTakenOutOfIt) {
   const Reservation outer = reserve(device, 500);
   Buffer kept;
   {
-    EXPECT_NE(why([&] { const Reservation r = reserve(device, 501); }).find("of a reservation of 500"), std::string::npos);
+    EXPECT_NE(why([&] { const Reservation r = reserve(device, 501); }).find("of a reservation of 500"),
+              std::string::npos);
     const Reservation inner = reserve(device, 300);
     EXPECT_EQ(outer.remaining(), 200U);
     kept = device.allocate(100);
@@ -99,7 +100,8 @@ TEST_F(ReservationTest, EndingInAnyOrderLeavesNothingPromised) {
   second.reset();
   first.reset();
   std::thread([&] { third.reset(); }).join();
-  EXPECT_EQ(why([&] { const Reservation r = reserve(device, 951); }), "vulkan memory is unavailable: 951 bytes requested, 950 available");
+  EXPECT_EQ(why([&] { const Reservation r = reserve(device, 951); }),
+            "vulkan memory is unavailable: 951 bytes requested, 950 available");
   buffer = {};
   const Reservation all = reserve(device, 1000);
   EXPECT_EQ(all.remaining(), 1000U);

@@ -24,7 +24,8 @@ class Kept final : public Sink {
   }
   std::vector<std::string> names() const {
     std::vector<std::string> list;
-    for (const Span& span : spans) list.push_back(std::string(2 * static_cast<std::size_t>(span.depth), ' ') + span.name);
+    for (const Span& span : spans)
+      list.push_back(std::string(2 * static_cast<std::size_t>(span.depth), ' ') + span.name);
     return list;
   }
   std::mutex mutex;
@@ -49,9 +50,7 @@ const Kernel kMatmul{.op = "matmul",
 
 float values[6] = {1, 2, 3, 4, 5, 6}, result[6];
 
-void transpose() {
-  ops::transpose({2, 3, {values, {2, 3}}, {result, {3, 2}}}, kTranspose, device(Backend::cpu));
-}
+void transpose() { ops::transpose({2, 3, {values, {2, 3}}, {result, {3, 2}}}, kTranspose, device(Backend::cpu)); }
 
 TEST(Trace, KernelsAreNamedByTheirOperationWithTheShape) {
   Kept kept;
@@ -79,8 +78,8 @@ TEST(Trace, AllocationsAndTransfersNestInWhatCausedThem) {
     const Scope outer("step", [](Span&) {});
     contract::run_with_copies(operation("matmul"), kMatmul, args.pack(), device);
   }
-  EXPECT_EQ(kept.names(), std::vector<std::string>({"  alloc", "  transfer", "  alloc", "  transfer", "  alloc",
-                                                    "  transfer", "step"}));
+  EXPECT_EQ(kept.names(), std::vector<std::string>(
+                              {"  alloc", "  transfer", "  alloc", "  transfer", "  alloc", "  transfer", "step"}));
   EXPECT_EQ(kept.spans[0].attribute("bytes"), "24");
   EXPECT_EQ(kept.spans[0].attribute("backend"), "vulkan");
   EXPECT_EQ(kept.spans[1].attribute("direction"), "to the device");
@@ -181,7 +180,12 @@ TEST(Trace, ASinkIsNotUsedOnceItsRecordingHasEnded) {
 
 TEST(ChromeTrace, WritesCompleteEvents) {
   ChromeTrace trace;
-  trace.ended({.name = "mat\"mul", .attributes = {{"shape", "m=1\n"}}, .thread = 2, .depth = 0, .begin_ns = 1500, .end_ns = 4750});
+  trace.ended({.name = "mat\"mul",
+               .attributes = {{"shape", "m=1\n"}},
+               .thread = 2,
+               .depth = 0,
+               .begin_ns = 1500,
+               .end_ns = 4750});
   trace.ended({.name = "alloc", .attributes = {}, .thread = 1, .depth = 1, .begin_ns = 0, .end_ns = 7});
   std::ostringstream out;
   trace.write(out);

@@ -29,15 +29,17 @@ void wrong_after_6000_calls(const Call& call, Device& device) {
   if (++calls > 6000 && y.shape.size() > 0) *static_cast<float*>(y.data) += 1;
 }
 
-const KernelRegistration registration({.id = "mutant/cpu/transpose/wrong_after_6000_calls", .summary = "transposes",
+const KernelRegistration registration({.id = "mutant/cpu/transpose/wrong_after_6000_calls",
+                                       .summary = "transposes",
                                        .fault = "wrong after 6000 calls of one process",
                                        .run = &wrong_after_6000_calls});
 
 /// Returns correct kernels, and kernels with faults in values, in single bits, and in state kept between calls.
 std::vector<const Kernel*> chosen() {
   std::vector<const Kernel*> list;
-  for (const char* id : {"matmul/cpu/naive", "mutant/adversarial/matmul/wrong_after_100_calls", "mutant/cpu/matmul/dropped_last_k",
-                         "mutant/cpu/transpose/nan_replaced", "mutant/cpu/transpose/zero_sign_lost", "transpose/cpu/naive"})
+  for (const char* id :
+       {"matmul/cpu/naive", "mutant/adversarial/matmul/wrong_after_100_calls", "mutant/cpu/matmul/dropped_last_k",
+        "mutant/cpu/transpose/nan_replaced", "mutant/cpu/transpose/zero_sign_lost", "transpose/cpu/naive"})
     list.push_back(&kernel(id));
   return list;
 }
@@ -56,7 +58,8 @@ json whole() {
   return {{"program", std::string(64, 'a')}, {"kernels", ids}};
 }
 
-json report_of(const std::vector<const Kernel*>& kernels, const CampaignOptions& options, const std::string& shard, Journal* journal = nullptr) {
+json report_of(const std::vector<const Kernel*>& kernels, const CampaignOptions& options, const std::string& shard,
+               Journal* journal = nullptr) {
   const json settings{{"seed", "1"}, {"cases", options.cases}, {"obligation", options.only}, {"shard", shard}};
   json report = make_report(run_pool(kernels, options, 2, {}, journal), settings, 1);
   if (!shard.empty()) report["whole"] = whole();
@@ -86,14 +89,14 @@ TEST(Pool, AJudgeThatDiesTakesNoOtherResultsWithIt) {
 TEST(Pool, TasksDoNotCatchSignals) {
   const CatchSignals caught;
   const Task task{.name = "asks", .run = [] {
-    json left = json::array();
-    for (const int signal : {SIGINT, SIGTERM}) {
-      struct sigaction now {};
-      sigaction(signal, nullptr, &now);
-      left.push_back(now.sa_handler == SIG_DFL || now.sa_handler == SIG_IGN);
-    }
-    return left;
-  }};
+                    json left = json::array();
+                    for (const int signal : {SIGINT, SIGTERM}) {
+                      struct sigaction now {};
+                      sigaction(signal, nullptr, &now);
+                      left.push_back(now.sa_handler == SIG_DFL || now.sa_handler == SIG_IGN);
+                    }
+                    return left;
+                  }};
   const std::vector<json> documents = run_tasks(std::span(&task, 1), 1, [](const json*) {});
   ASSERT_EQ(documents.size(), 1U);
   EXPECT_EQ(documents[0], json::array({true, true}));
@@ -117,13 +120,17 @@ TEST(Pool, ProgressEndsWithEveryKernelFinished) {
 TEST(Journal, OfAnInterruptedRunIsTakenUp) {
   CampaignOptions options = few();
   options.cases = 300;  // per obligation, of eight: one span, and part of another
-  const std::vector<const Kernel*> kernels{&kernel("mutant/cpu/transpose/zero_sign_lost"), &kernel("transpose/cpu/naive")};
-  const std::filesystem::path file = std::filesystem::temp_directory_path() / ("assay-short-journal-" + std::to_string(getpid()));
+  const std::vector<const Kernel*> kernels{&kernel("mutant/cpu/transpose/zero_sign_lost"),
+                                           &kernel("transpose/cpu/naive")};
+  const std::filesystem::path file =
+      std::filesystem::temp_directory_path() / ("assay-short-journal-" + std::to_string(getpid()));
   std::filesystem::remove(file);
   json campaign = whole();
   campaign["kernels"] = json::array({kernels[0]->id, kernels[1]->id});
   const auto begin = std::chrono::steady_clock::now();
-  const auto report = [&](Journal* journal) { return timeless(make_report(run_pool(kernels, options, 1, {}, journal), json::object(), 1)); };
+  const auto report = [&](Journal* journal) {
+    return timeless(make_report(run_pool(kernels, options, 1, {}, journal), json::object(), 1));
+  };
   const json expected = report(nullptr);
   std::vector<std::string> lines;
   {
@@ -176,9 +183,12 @@ TEST(Shards, TogetherFindWhatTheWholeFinds) {
 TEST(Journal, ResumedAfterAnyLineGivesTheSameReport) {
   CampaignOptions options = few();
   options.cases = 700;  // per obligation, of eight: two spans, and part of a third
-  const std::vector<const Kernel*> kernels{&kernel("mutant/cpu/transpose/zero_sign_lost"), &kernel("transpose/cpu/naive"),
+  const std::vector<const Kernel*> kernels{&kernel("mutant/cpu/transpose/zero_sign_lost"),
+                                           &kernel("transpose/cpu/naive"),
                                            &kernel("mutant/cpu/transpose/wrong_after_6000_calls")};
-  const std::filesystem::path file = std::filesystem::temp_directory_path() / ("assay-journal-" + std::to_string(getpid())), cut = file.string() + ".cut";
+  const std::filesystem::path file = std::filesystem::temp_directory_path() /
+                                     ("assay-journal-" + std::to_string(getpid())),
+                              cut = file.string() + ".cut";
   std::filesystem::remove(file);
   json campaign = whole(), expected;
   campaign["kernels"] = json::array();
@@ -191,7 +201,8 @@ TEST(Journal, ResumedAfterAnyLineGivesTheSameReport) {
   std::vector<std::string> lines;
   std::ifstream text(file);
   for (std::string line; std::getline(text, line);) lines.push_back(line);
-  ASSERT_GE(lines.size(), 2 + 2 * kernels.size()) << "a result each, and two checkpoints of the kernels that are tried to the end";
+  ASSERT_GE(lines.size(), 2 + 2 * kernels.size())
+      << "a result each, and two checkpoints of the kernels that are tried to the end";
   const bool each = std::getenv("ASSAY_EVERY_LINE") != nullptr;  // in ci/long; otherwise only after half of the lines
   for (std::size_t kept = each ? 1 : lines.size() / 2; kept <= lines.size(); kept += each ? 1 : lines.size()) {
     {
@@ -214,19 +225,47 @@ TEST(Checkpoint, ComesBackFromJsonAsItWas) {
   c.so_far.clause_counts = {1, std::numeric_limits<std::uint64_t>::max()};
   for (const Obligation& obligation : obligations(op.name)) {
     const double x = 0.1 * static_cast<double>(c.ratios.size());
-    c.so_far.obligations.push_back({.info = obligation.info, .verdict = Verdict::passed, .reason = "why", .cases = 3, .refused = 1,
-                                    .elements = std::int64_t{1} << 40, .nonzero = 7, .evidence = x, .compared = 2, .worst = x,
-                                    .seconds = 1e-9, .counterexample = {}});
+    c.so_far.obligations.push_back({.info = obligation.info,
+                                    .verdict = Verdict::passed,
+                                    .reason = "why",
+                                    .cases = 3,
+                                    .refused = 1,
+                                    .elements = std::int64_t{1} << 40,
+                                    .nonzero = 7,
+                                    .evidence = x,
+                                    .compared = 2,
+                                    .worst = x,
+                                    .seconds = 1e-9,
+                                    .counterexample = {}});
     c.ratios.push_back({x, 1 / 3.0, 5e-324});
   }
-  Case wrong{.dims = {2, 1, 2}, .params = {}, .strategy = Strategy::huge, .layout = Layout::mixed, .placement = Placement::page_end,
-             .seed = std::numeric_limits<std::uint64_t>::max(), .prelude = {3, 3, 3}, .values = {{1.5F, -0.0F}, {std::nanf("7"), 0x1p-149F}, {}}};
-  Finding finding{Finding::Kind::other_class, "got inf", "c", {1, 0}, kInf, std::nan(""), 0.1, ErrorMap{"c", 2, 2, 1, 1, true, {0.1, kInf, -0.0, 1e300}}};
+  Case wrong{.dims = {2, 1, 2},
+             .params = {},
+             .strategy = Strategy::huge,
+             .layout = Layout::mixed,
+             .placement = Placement::page_end,
+             .seed = std::numeric_limits<std::uint64_t>::max(),
+             .prelude = {3, 3, 3},
+             .values = {{1.5F, -0.0F}, {std::nanf("7"), 0x1p-149F}, {}}};
+  Finding finding{Finding::Kind::other_class,
+                  "got inf",
+                  "c",
+                  {1, 0},
+                  kInf,
+                  std::nan(""),
+                  0.1,
+                  ErrorMap{"c", 2, 2, 1, 1, true, {0.1, kInf, -0.0, 1e300}}};
   ObligationResult& o = c.so_far.obligations[2];
   o.verdict = Verdict::falsified;
   o.worst = kInf;
-  o.counterexample = Counterexample{.first = wrong, .smallest = wrong, .finding = finding, .first_errors = finding.errors,
-                                    .reproduction = "in a fresh process", .number = 7, .shrink_tried = 8, .shrink_seconds = 0.1,
+  o.counterexample = Counterexample{.first = wrong,
+                                    .smallest = wrong,
+                                    .finding = finding,
+                                    .first_errors = finding.errors,
+                                    .reproduction = "in a fresh process",
+                                    .number = 7,
+                                    .shrink_tried = 8,
+                                    .shrink_seconds = 0.1,
                                     .shrink_complete = false};
   const json text = json::parse(to_json(op, c).dump());
   const Checkpoint back = checkpoint_from_json(op, {}, text, "here");
@@ -250,8 +289,18 @@ TEST(Checkpoint, OfOneObligationHoldsThatAlone) {
   for (const Obligation& obligation : obligations(op.name)) {
     options.only = obligation.info->id;
     Checkpoint c{.rounds = 100, .after = 50, .total = 100, .hangs = 0, .so_far = {}, .ratios = {{0.5}}};
-    c.so_far.obligations.push_back({.info = obligation.info, .verdict = Verdict::passed, .reason = "", .cases = 3, .refused = 0, .elements = 1,
-                                    .nonzero = 1, .evidence = 1, .compared = 1, .worst = 0.5, .seconds = 1, .counterexample = {}});
+    c.so_far.obligations.push_back({.info = obligation.info,
+                                    .verdict = Verdict::passed,
+                                    .reason = "",
+                                    .cases = 3,
+                                    .refused = 0,
+                                    .elements = 1,
+                                    .nonzero = 1,
+                                    .evidence = 1,
+                                    .compared = 1,
+                                    .worst = 0.5,
+                                    .seconds = 1,
+                                    .counterexample = {}});
     const Checkpoint back = checkpoint_from_json(op, options, json::parse(to_json(op, c).dump()), "here");
     ASSERT_EQ(back.so_far.obligations.size(), 1U);
     EXPECT_EQ(back.so_far.obligations[0].info, obligation.info);
@@ -277,7 +326,8 @@ TEST(Checkpoint, HoldsWhatIsNew) {
 
 TEST(Checkpoint, IsThatOfItsCampaign) {
   const OpDescriptor& op = operation("matmul");
-  const json j = json::parse(R"({"rounds":100,"after":0,"total":1,"hangs":0,"device":"","seconds":0,"clauses":[],"obligations":[]})");
+  const json j = json::parse(
+      R"({"rounds":100,"after":0,"total":1,"hangs":0,"device":"","seconds":0,"clauses":[],"obligations":[]})");
   EXPECT_THROW(checkpoint_from_json(op, {}, j, "here"), InputError);
   json verdict = j;
   CampaignOptions one;

@@ -27,14 +27,16 @@ std::vector<Judged> judged(const json& report, std::string_view verdict) {
 std::vector<Judged> explained(const json& report) {
   std::vector<Judged> found;
   for (const Judged& j : judged(report, "falsified"))
-    if (!j.kernel.contains("explanation") || j.kernel["explanation"]["obligation"] == j.obligation["id"]) found.push_back(j);
+    if (!j.kernel.contains("explanation") || j.kernel["explanation"]["obligation"] == j.obligation["id"])
+      found.push_back(j);
   return found;
 }
 
 std::string other_failed_obligations(const json& kernel) {
   std::string text;
   if (kernel.contains("explanation"))
-    for (const json& id : kernel["explanation"]["also_fails"]) text += (text.empty() ? "" : ", ") + id.get<std::string>();
+    for (const json& id : kernel["explanation"]["also_fails"])
+      text += (text.empty() ? "" : ", ") + id.get<std::string>();
   return text;
 }
 
@@ -57,7 +59,8 @@ std::string list_of(const json& words) {
   std::string text;
   for (const json& x : words) {
     const std::string word = x.get<std::string>();
-    text += fmt::format("{}{}", text.empty() ? "" : ", ", word.starts_with("nan") ? word : fmt::format("{}", std::strtof(word.c_str(), nullptr)));
+    text += fmt::format("{}{}", text.empty() ? "" : ", ",
+                        word.starts_with("nan") ? word : fmt::format("{}", std::strtof(word.c_str(), nullptr)));
   }
   return text;
 }
@@ -81,8 +84,8 @@ std::string call_of(const json& counterexample) {
   if (!counterexample["finding"].contains("call")) return {};
   const json& call = counterexample["finding"]["call"];
   if (call["of"] == 1) return {};  // the call is the case's
-  return fmt::format("{} of {} of the check{}{}", call["number"].dump(), call["of"].dump(), call["relation"] == "" ? "" : "; ",
-                     text_of(call, "relation"));
+  return fmt::format("{} of {} of the check{}{}", call["number"].dump(), call["of"].dump(),
+                     call["relation"] == "" ? "" : "; ", text_of(call, "relation"));
 }
 
 namespace {
@@ -91,7 +94,8 @@ bool has_gaps(const json& layout) { return layout != "tight" && layout != "offse
 
 /// True if the shrinker also tried the smallest case with dense tensors.
 bool passes_when_dense(const json& x) {
-  return has_gaps(x["case"].value("layout", json("tight"))) && x["shrink"].value("tried", 0) > 1 && x["shrink"].value("complete", false);
+  return has_gaps(x["case"].value("layout", json("tight"))) && x["shrink"].value("tried", 0) > 1 &&
+         x["shrink"].value("complete", false);
 }
 
 }  // namespace
@@ -100,12 +104,14 @@ std::string strides_of(const json& kernel, const json& x) {
   std::string text;
   const json none = json::object(), &finding = x["finding"];
   for (const auto& [tensor, strides] : (finding.contains("strides") ? finding["strides"] : none).items())
-    text += fmt::format("{}{} [{}]", text.empty() ? "" : ", ", tensor, fmt::join(strides.get<std::vector<std::int64_t>>(), ", "));
+    text += fmt::format("{}{} [{}]", text.empty() ? "" : ", ", tensor,
+                        fmt::join(strides.get<std::vector<std::int64_t>>(), ", "));
   if (text.empty()) return text;
   const bool far = x["case"].value("layout", "") == "far_rows";
   text += " (in elements)";
   if (passes_when_dense(x))
-    text += fmt::format("; passes where rows are dense: {} in some path", far ? "an offset is cut to 32 bits, or strides are ignored," : "strides are ignored");
+    text += fmt::format("; passes where rows are dense: {} in some path",
+                        far ? "an offset is cut to 32 bits, or strides are ignored," : "strides are ignored");
   if (far && kernel.contains("foreign") && kernel["foreign"].contains("shim"))
     text += "; if it takes none so far apart, add `requires: [offsets below 2^31]` to the shim";
   return text;
@@ -115,10 +121,11 @@ std::string race_of(const json& counterexample) {
   if (!counterexample.contains("race")) return {};
   const json& race = counterexample["race"];
   if (race["order"] == race["other"])
-    return fmt::format("the same call gives other results in another run ({}): threads race, or memory is read before it is written",
-                       text_of(race, "other_gives"));
-  return fmt::format("threads race: under order {} it fails so, under order {} {}", text_of(race, "order"), text_of(race, "other"),
-                     text_of(race, "other_gives"));
+    return fmt::format(
+        "the same call gives other results in another run ({}): threads race, or memory is read before it is written",
+        text_of(race, "other_gives"));
+  return fmt::format("threads race: under order {} it fails so, under order {} {}", text_of(race, "order"),
+                     text_of(race, "other"), text_of(race, "other_gives"));
 }
 
 namespace {
@@ -142,7 +149,9 @@ bool has_finite_inputs(const json& c) {
 /// bound or a class, since other errors may be the subject of the check.
 bool differs_from_oracle(const json& obligation) {
   const json &x = obligation["counterexample"], &finding = x["finding"], &by = obligation["by"];
-  if (!finding.contains("tensor") || finding["kind"] == "not written" || by == "exact" || by == "differential" || by == "large") return false;
+  if (!finding.contains("tensor") || finding["kind"] == "not written" || by == "exact" || by == "differential" ||
+      by == "large")
+    return false;
   const bool beyond_bound = finding["kind"] == "value" && number_from(finding.value("bound", json(0))) > 0;
   const bool of_any_inputs = beyond_bound || (finding["kind"] == "class" && has_finite_inputs(called(x)));
   if (by == "nonfinite") return of_any_inputs;
@@ -160,14 +169,16 @@ std::string other_claim(const json& obligation) {
     return "every element is right, whatever the size";
   if (differs_from_oracle(obligation)) return "every element is right";
   if (obligation["by"] != "frame" || !finding.contains("tensor") || finding["kind"] == "not written") return {};
-  return finding.contains("call") && finding["call"]["alone"] == false ? "the result does not depend on what the output held"
-                                                                       : "every element is right";
+  return finding.contains("call") && finding["call"]["alone"] == false
+             ? "the result does not depend on what the output held"
+             : "every element is right";
 }
 
 /// True if the kernel produces a NaN instead of propagating one.
 bool makes_nan(const json& obligation) {
   const json& finding = obligation["counterexample"]["finding"];
-  return obligation["by"] == "nonfinite" && finding["kind"] == "class" && std::isnan(number_from(finding["got"])) && std::isfinite(number_from(finding["want"]));
+  return obligation["by"] == "nonfinite" && finding["kind"] == "class" && std::isnan(number_from(finding["got"])) &&
+         std::isfinite(number_from(finding["want"]));
 }
 
 }  // namespace
@@ -180,17 +191,24 @@ std::string claim_of(const json& obligation) {
 std::string suspect_of(const json& obligation) {
   if (!obligation.contains("counterexample")) return text_of(obligation, "if_fails");
   const json& x = obligation["counterexample"];
-  if (x.contains("race")) return "threads that share memory without a lock, a barrier or an atomic, or memory that nothing initialized";
+  if (x.contains("race"))
+    return "threads that share memory without a lock, a barrier or an atomic, or memory that nothing initialized";
   const std::string kind = text_of(x["finding"], "kind");
-  if (kind == "crash") return "an index, a stride or a size that leads outside the tensors, or a limit of the kernel's own that these dims pass";
+  if (kind == "crash")
+    return "an index, a stride or a size that leads outside the tensors, or a limit of the kernel's own that these dims pass";
   if (kind == "hang") return "a loop that does not end at these dims, or threads that wait for each other";
-  if (kind == "out of bounds" || kind == "late write") return "a tail, a stride or a padded tile that stores past the tensor";
+  if (kind == "out of bounds" || kind == "late write")
+    return "a tail, a stride or a padded tile that stores past the tensor";
   const std::string again = text_of(x, "reproduction");
-  if (again.ends_with("timing or earlier calls decide")) return "threads that share memory without order, or state that earlier calls leave behind";
-  if (again.starts_with("in a fresh process after a call")) return "state that an earlier call leaves behind: a buffer, a flag or a table made for other dims";
-  if (begins_elsewhere(x)) return "a sum that does not begin at zero: an output, an accumulator or a workspace that nothing initializes";
+  if (again.ends_with("timing or earlier calls decide"))
+    return "threads that share memory without order, or state that earlier calls leave behind";
+  if (again.starts_with("in a fresh process after a call"))
+    return "state that an earlier call leaves behind: a buffer, a flag or a table made for other dims";
+  if (begins_elsewhere(x))
+    return "a sum that does not begin at zero: an output, an accumulator or a workspace that nothing initializes";
   if (!other_claim(obligation).empty()) return "the formula, an index or the precision";
-  return text_of(obligation, "if_fails") + (makes_nan(obligation) ? "; or NaN made on the way: inf - inf, 0 * inf, 0 / 0" : "");
+  return text_of(obligation, "if_fails") +
+         (makes_nan(obligation) ? "; or NaN made on the way: inf - inf, 0 * inf, 0 / 0" : "");
 }
 
 std::string replay_of(const json& counterexample) {
@@ -211,12 +229,15 @@ std::string own_words(const json& kernel, std::string text) {
 std::string refusal_text(const json& kernel) {
   const json* most = nullptr;
   for (const json& o : kernel["obligations"])
-    if (o.value("refused", 0) > 0 && !o.value("reason", "").empty() && (most == nullptr || o["refused"] > (*most)["refused"])) most = &o;
+    if (o.value("refused", 0) > 0 && !o.value("reason", "").empty() &&
+        (most == nullptr || o["refused"] > (*most)["refused"]))
+      most = &o;
   std::string text = most == nullptr ? "" : own_words(kernel, text_of(*most, "reason"));
   std::ranges::replace(text, '\n', ' ');
   constexpr std::size_t kShort = 100;
   if (text.size() <= kShort) return text;
-  const auto continues = [](char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; };  // a continuation byte of UTF-8
+  // a continuation byte of UTF-8
+  const auto continues = [](char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; };
   std::size_t end = kShort;
   while (end > 0 && continues(text[end])) --end;
   return text.substr(0, end) + "...";
@@ -251,15 +272,17 @@ json number(double x) {
   return std::isnan(x) ? "nan" : x > 0 ? "inf" : "-inf";
 }
 
-double number_from(const json& x) { return x.is_string() ? std::strtod(x.get<std::string>().c_str(), nullptr) : x.get<double>(); }
+double number_from(const json& x) {
+  return x.is_string() ? std::strtod(x.get<std::string>().c_str(), nullptr) : x.get<double>();
+}
 
 std::string totals_line(const json& report) {
   const json& t = report["totals"];
   return fmt::format(
       "{} kernels: {} passed, {} falsified, {} mistrusted, {} thin, {} refused, {} unavailable; "
       "{} cases, {} output elements in {:.1f} s",
-      t["kernels"].dump(), t["passed"].dump(), t["falsified"].dump(), t["mistrusted"].dump(), t["thin"].dump(), t["refused"].dump(),
-      t["unavailable"].dump(), t["cases"].dump(), short_count(t["elements"].get<double>()),
+      t["kernels"].dump(), t["passed"].dump(), t["falsified"].dump(), t["mistrusted"].dump(), t["thin"].dump(),
+      t["refused"].dump(), t["unavailable"].dump(), t["cases"].dump(), short_count(t["elements"].get<double>()),
       report["seconds"].get<double>());
 }
 

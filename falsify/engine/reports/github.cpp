@@ -41,7 +41,8 @@ std::string annotation(const char* command, const Judged& found) {
                                  claim_of(o), suspect_of(o));
   if (o.contains("counterexample") && !replay_of(o["counterexample"]).empty())
     text += "\nreplay: " + replay_of(o["counterexample"]);
-  if (!other_failed_obligations(found.kernel).empty() && o.contains("counterexample")) text += "\nalso fails: " + other_failed_obligations(found.kernel);
+  if (!other_failed_obligations(found.kernel).empty() && o.contains("counterexample"))
+    text += "\nalso fails: " + other_failed_obligations(found.kernel);
   const std::string title = fmt::format("{} {}", text_of(o, "verdict"), text_of(o, "id"));
   return fmt::format("::{} file={},line={},title={}::{}\n", command,
                      command_escape(text_of(found.kernel, "source"), true), found.kernel["line"].get<int>(),
@@ -64,15 +65,17 @@ std::string cell(std::string_view text) {
 std::string findings_table(const json& report, const char* verdict) {
   const std::vector<Judged> found = explained_or_judged(report, verdict);
   if (found.empty()) return {};
-  std::string text = fmt::format("\n### {} {}\n\n| kernel | obligation | what | suspect | replay |\n| --- | --- | --- | --- | --- |\n",
-                                 found.size(), verdict);
+  std::string text =
+      fmt::format("\n### {} {}\n\n| kernel | obligation | what | suspect | replay |\n| --- | --- | --- | --- | --- |\n",
+                  found.size(), verdict);
   for (std::size_t i = 0; i < std::min(found.size(), kTableRows); ++i) {
     const auto& [k, o] = found[i];
     text += fmt::format("| {} | {}: {} | {} | {} | {} |\n", cell(text_of(k, "kernel")), cell(text_of(o, "id")),
                         cell(claim_of(o)), cell(result_text(o)), cell(suspect_of(o)),
                         o.contains("counterexample") ? cell(replay_of(o["counterexample"])) : "");
   }
-  if (found.size() > kTableRows) text += fmt::format("\nand {} more, which the report holds.\n", found.size() - kTableRows);
+  if (found.size() > kTableRows)
+    text += fmt::format("\nand {} more, which the report holds.\n", found.size() - kTableRows);
   return text;
 }
 
@@ -84,8 +87,8 @@ std::string operations_table(const json& report) {
       "\n<details><summary>Operations</summary>\n\n| operation | passed | falsified | mistrusted | thin | refused | "
       "unavailable |\n| --- | ---: | ---: | ---: | ---: | ---: | ---: |\n";
   for (auto& [op, by] : counts)
-    text += fmt::format("| {} | {} | {} | {} | {} | {} | {} |\n", cell(op), by["passed"], by["falsified"], by["mistrusted"],
-                        by["thin"], by["refused"], by["unavailable"]);
+    text += fmt::format("| {} | {} | {} | {} | {} | {} | {} |\n", cell(op), by["passed"], by["falsified"],
+                        by["mistrusted"], by["thin"], by["refused"], by["unavailable"]);
   return text + "\n</details>\n";
 }
 
@@ -100,7 +103,8 @@ std::string annotations(const json& report) {
   std::size_t shown = 0;
   for (const json& k : report["kernels"])
     if (k["status"] == "thin" && shown++ < kShown)
-      text += fmt::format("::warning file={},line={},title=thin::{}\n", command_escape(text_of(k, "source"), true), k["line"].get<int>(),
+      text += fmt::format("::warning file={},line={},title=thin::{}\n", command_escape(text_of(k, "source"), true),
+                          k["line"].get<int>(),
                           command_escape(fmt::format("{}: {}", text_of(k, "kernel"), shortfall_text(k)), false));
   return text;
 }
@@ -110,9 +114,11 @@ std::string step_summary(const json& report) {
                                  cell(totals_line(report)));
   for (const char* verdict : {"falsified", "mistrusted"}) text += findings_table(report, verdict);
   for (const json& k : report["kernels"])
-    if (k["status"] == "thin") text += fmt::format("\n**Thin:** {}: {}\n", cell(text_of(k, "kernel")), cell(shortfall_text(k)));
+    if (k["status"] == "thin")
+      text += fmt::format("\n**Thin:** {}: {}\n", cell(text_of(k, "kernel")), cell(shortfall_text(k)));
   for (const json& id : report["never_evaluated"])
-    text += fmt::format("\n**Never evaluated:** {}. A clause that no run reaches proves nothing.\n", cell(id.get<std::string>()));
+    text += fmt::format("\n**Never evaluated:** {}. A clause that no run reaches proves nothing.\n",
+                        cell(id.get<std::string>()));
   return text + operations_table(report);
 }
 

@@ -16,10 +16,16 @@ constexpr std::size_t kPictures = 800'000;
 
 json counterexample(const json& kernel, const json& x, std::size_t& room) {
   const json& f = x["finding"];
-  json out{{"case", x["says"]}, {"drawn", x["drawn_says"]}, {"kind", f["kind"]}, {"message", f["message"]},
-           {"fails", x["reproduction"]}, {"number", x["number"]}, {"tried", x["shrink"]["tried"]}};
+  json out{{"case", x["says"]},
+           {"drawn", x["drawn_says"]},
+           {"kind", f["kind"]},
+           {"message", f["message"]},
+           {"fails", x["reproduction"]},
+           {"number", x["number"]},
+           {"tried", x["shrink"]["tried"]}};
   if (const std::string element = element_of(f); !element.empty())
-    out.update({{"element", element}, {"got", f["got"]}, {"want", f["want"]}, {"bound", f["bound"]}, {"index", f["index"]}});
+    out.update(
+        {{"element", element}, {"got", f["got"]}, {"want", f["want"]}, {"bound", f["bound"]}, {"index", f["index"]}});
   if (const std::string inputs = inputs_of(x); !inputs.empty()) out["inputs"] = inputs;
   if (const std::string call = call_of(x); !call.empty()) out["call"] = call;
   if (const std::string strides = strides_of(kernel, x); !strides.empty()) out["strides"] = strides;
@@ -55,10 +61,12 @@ json operations(const json& report) {
   std::map<std::string, json> ops;
   std::size_t room = kPictures;
   for (const json& k : report["kernels"]) {
-    json& op = ops.try_emplace(text_of(k, "op"), json{{"op", k["op"]}, {"obligations", json::array()}, {"kernels", json::array()}})
+    json& op = ops.try_emplace(text_of(k, "op"),
+                               json{{"op", k["op"]}, {"obligations", json::array()}, {"kernels", json::array()}})
                    .first->second;
     json kernel;
-    for (const char* key : {"kernel", "backend", "device", "source", "line", "arithmetic", "status", "seconds", "fault", "foreign", "explanation", "reason"})
+    for (const char* key : {"kernel", "backend", "device", "source", "line", "arithmetic", "status", "seconds", "fault",
+                            "foreign", "explanation", "reason"})
       if (k.contains(key)) kernel[key] = k[key];
     json cells = json::object();
     for (const json& o : k["obligations"]) {

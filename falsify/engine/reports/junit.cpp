@@ -1,5 +1,5 @@
-// JUnit XML that every reader takes (tests/reports/junit.xsd): in the oldest schema of Jenkins `skipped` has no attributes, and
-// `testsuites` has none of that name.
+// JUnit XML that every reader takes (tests/reports/junit.xsd): in the oldest schema of Jenkins `skipped` has no
+// attributes, and `testsuites` has none of that name.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -27,7 +27,9 @@ std::string xml_escape(std::string_view text) {
 }
 std::string escaped(const json& object, const char* key) { return xml_escape(text_of(object, key)); }
 
-bool failed(const json& o) { return o["verdict"] == "falsified" || o["verdict"] == "mistrusted" || o["verdict"] == "thin"; }
+bool failed(const json& o) {
+  return o["verdict"] == "falsified" || o["verdict"] == "mistrusted" || o["verdict"] == "thin";
+}
 bool skipped(const json& o) { return !failed(o) && o["verdict"] != "passed"; }
 
 /// Returns details beyond the message.
@@ -47,7 +49,8 @@ std::string test_case(const json& kernel, const json& o) {
   else if (skipped(o))
     inside = fmt::format("<skipped>{}: {}</skipped>", text_of(o, "verdict"), xml_escape(o.value("reason", "")));
   return fmt::format("    <testcase classname=\"{}\" name=\"{}: {}\" time=\"{:.3f}\">{}</testcase>\n",
-                     escaped(kernel, "kernel"), escaped(o, "id"), escaped(o, "claim"), o["seconds"].get<double>(), inside);
+                     escaped(kernel, "kernel"), escaped(o, "id"), escaped(o, "claim"), o["seconds"].get<double>(),
+                     inside);
 }
 
 /// Figures for the attributes of a suite.
@@ -59,8 +62,11 @@ struct Counts {
 /// Returns a case for the shortfall of a kernel as a whole, although each of its obligations may have passed.
 json shortfall(const json& kernel) {
   const bool thin = kernel["status"] == "thin";
-  return {{"id", "depth"}, {"claim", "the campaign was deep enough for a verdict"}, {"verdict", thin ? "thin" : "refused"},
-          {"reason", kernel["reason"]}, {"seconds", 0.0}};
+  return {{"id", "depth"},
+          {"claim", "the campaign was deep enough for a verdict"},
+          {"verdict", thin ? "thin" : "refused"},
+          {"reason", kernel["reason"]},
+          {"seconds", 0.0}};
 }
 
 std::string suite(const json& kernel, Counts& all) {

@@ -20,7 +20,9 @@ struct ShardIndex {
   int index = 0, count = 0;  ///< of a shard: index from 1
 };
 
-[[noreturn]] void fail(const std::string& file, const std::string& problem, const std::string& remedy) { throw InputError(file, problem, remedy); }
+[[noreturn]] void fail(const std::string& file, const std::string& problem, const std::string& remedy) {
+  throw InputError(file, problem, remedy);
+}
 
 ShardIndex place_of(const ShardReport& s) {
   const std::string text = s.report["settings"].value("shard", "");
@@ -41,7 +43,8 @@ void expect_same_run(const ShardReport& first, const ShardReport& other, int cou
     fail(other.file, fmt::format("{} is not that of {}", what, first.file), remedy);
   };
   const char* const same = "run every shard with the same program and options";
-  if (place_of(other).count != count) differ(fmt::format("--shard {}: the number of shards", text_of(other.report["settings"], "shard")), same);
+  if (place_of(other).count != count)
+    differ(fmt::format("--shard {}: the number of shards", text_of(other.report["settings"], "shard")), same);
   if (other.report["version"] != first.report["version"]) differ("the version", same);
   for (const auto& [key, value] : first.report["settings"].items())
     if (key != "shard" && other.report["settings"].value(key, json()) != value) differ("--" + key, same);
@@ -57,12 +60,15 @@ std::map<int, const ShardReport*> in_order(const std::vector<ShardReport>& shard
   std::map<int, const ShardReport*> by_index;
   for (const ShardReport& s : shards)
     if (const auto [at, fresh] = by_index.emplace(place_of(s).index, &s); !fresh)
-      fail(s.file, fmt::format("is shard {} of {}, and so is {}", at->first, count, at->second->file), "name each shard once");
+      fail(s.file, fmt::format("is shard {} of {}, and so is {}", at->first, count, at->second->file),
+           "name each shard once");
   std::vector<int> missing;
   for (int i = 1; i <= count; ++i)
     if (!by_index.contains(i)) missing.push_back(i);
   if (!missing.empty())
-    fail("assay merge", fmt::format("of {} shards {} missing: {}", count, missing.size() == 1 ? "one is" : fmt::format("{} are", missing.size()), fmt::join(missing, ", ")),
+    fail("assay merge",
+         fmt::format("of {} shards {} missing: {}", count,
+                     missing.size() == 1 ? "one is" : fmt::format("{} are", missing.size()), fmt::join(missing, ", ")),
          fmt::format("run it (--shard {}/{}) and name its report too", missing.front(), count));
   return by_index;
 }
@@ -77,8 +83,10 @@ std::vector<json> kernels_of(const std::map<int, const ShardReport*>& shards) {
     for (const json& k : shard->report["kernels"]) {
       const std::string id = text_of(k, "kernel");
       const auto owner = owners.find(id);
-      if (owner == owners.end()) fail(shard->file, fmt::format("{} is none of the run's kernels", id), "run that shard again");
-      if (owner->second != nullptr) fail(shard->file, fmt::format("holds {}, as {} does", id, owner->second->file), "run both shards again");
+      if (owner == owners.end())
+        fail(shard->file, fmt::format("{} is none of the run's kernels", id), "run that shard again");
+      if (owner->second != nullptr)
+        fail(shard->file, fmt::format("holds {}, as {} does", id, owner->second->file), "run both shards again");
       owner->second = shard;
       kernels.push_back(k);
     }

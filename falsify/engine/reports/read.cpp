@@ -62,7 +62,8 @@ json read_report(const std::filesystem::path& path) {
   } catch (const json::parse_error& e) {
     fail(fmt::format("is not JSON: {}", e.what()));
   }
-  if (report.is_object() && report.contains("schema") && report["schema"].is_string() && report["schema"] != kReportSchema)
+  if (report.is_object() && report.contains("schema") && report["schema"].is_string() &&
+      report["schema"] != kReportSchema)
     fail(fmt::format("has the schema '{}'", report["schema"].get<std::string>()),
          fmt::format("this version reads {}", kReportSchema));
   if (const std::string problem = problem_of(report); !problem.empty()) fail(problem);

@@ -19,7 +19,8 @@ json message(const std::string& text) { return {{"text", text}}; }
 std::string uri(std::string_view path) {
   std::string out;
   for (unsigned char c : path) {
-    const bool plain = std::isalnum(c) != 0 || std::string_view("/-._~").find(static_cast<char>(c)) != std::string_view::npos;
+    const bool plain =
+        std::isalnum(c) != 0 || std::string_view("/-._~").find(static_cast<char>(c)) != std::string_view::npos;
     out += plain ? std::string(1, static_cast<char>(c)) : fmt::format("%{:02X}", c);
   }
   return out;
@@ -57,7 +58,8 @@ json result(const Judged& found, const char* level, std::size_t rule) {
     const json& x = o["counterexample"];
     if (!inputs_of(x).empty()) text += "\nInputs: " + inputs_of(x);
     if (!race_of(x).empty()) text += "\nRace: " + race_of(x);
-    if (!other_failed_obligations(found.kernel).empty()) text += "\nAlso fails: " + other_failed_obligations(found.kernel);
+    if (!other_failed_obligations(found.kernel).empty())
+      text += "\nAlso fails: " + other_failed_obligations(found.kernel);
     if (!replay_of(x).empty()) text += "\nReplay: " + replay_of(x);
     properties["case"] = x["case"];
   }
@@ -78,17 +80,21 @@ json notifications(const json& report) {
     const bool thin = k["status"] == "thin";
     const auto not_run = [](const json& o) { return o["verdict"] == "not run"; };
     if (const auto left = std::ranges::count_if(k["obligations"], not_run); left > 0)
-      list.push_back({{"level", "note"},
-                      {"message", message(fmt::format("of {} {} of {} obligations were not run: {}", text_of(k, "kernel"), left, k["obligations"].size(),
-                                                      text_of(*std::ranges::find_if(k["obligations"], not_run), "reason")))}});
+      list.push_back(
+          {{"level", "note"},
+           {"message", message(fmt::format("of {} {} of {} obligations were not run: {}", text_of(k, "kernel"), left,
+                                           k["obligations"].size(),
+                                           text_of(*std::ranges::find_if(k["obligations"], not_run), "reason")))}});
     if (!thin && k["status"] != "unavailable" && k["status"] != "refused") continue;
     list.push_back({{"level", thin ? "warning" : "note"},
-                    {"message", message(fmt::format("{} was {} ({}): {}", text_of(k, "kernel"), thin ? "tried too little" : "not tried",
-                                                    text_of(k, "status"), shortfall_text(k)))}});
+                    {"message", message(fmt::format("{} was {} ({}): {}", text_of(k, "kernel"),
+                                                    thin ? "tried too little" : "not tried", text_of(k, "status"),
+                                                    shortfall_text(k)))}});
   }
   for (const json& id : report["never_evaluated"])
     list.push_back({{"level", "error"},
-                    {"message", message(id.get<std::string>() + " was never evaluated: a clause that no run reaches proves nothing")}});
+                    {"message", message(id.get<std::string>() +
+                                        " was never evaluated: a clause that no run reaches proves nothing")}});
   return list;
 }
 

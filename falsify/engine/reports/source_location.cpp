@@ -41,7 +41,8 @@ int line_of_fault(std::string_view text, std::string_view id) {
   std::vector<std::string> parts;
   for (const auto part : std::views::split(id, '/')) parts.emplace_back(part.begin(), part.end());
   if (parts.size() != 4) return 1;
-  const std::string backend = parts[1] == "cuda-host" ? "cuda" : parts[1], kernel = "kernel: " + parts[2] + "/" + backend + "/";
+  const std::string backend = parts[1] == "cuda-host" ? "cuda" : parts[1],
+                    kernel = "kernel: " + parts[2] + "/" + backend + "/";
   const std::string entry = "id: " + parts[3];
   int number = 0, begin = 1;
   bool own = false;
@@ -82,8 +83,9 @@ int line_of(std::string_view text, std::string_view id) {
   const std::string op(id.substr(0, id.find('/')));
   const std::string algorithm(id.substr(id.rfind('/') + 1));
   // Try registrations first, then functions by their names in this repository and in shaders.
-  for (const std::string& words : {'"' + std::string(id) + '"', '"' + algorithm + '"', algorithm + '(', algorithm,
-                                   algorithm + '_', std::string("void main("), op + '(', op + "_kernel(", std::string("__global__")})
+  for (const std::string& words :
+       {'"' + std::string(id) + '"', '"' + algorithm + '"', algorithm + '(', algorithm, algorithm + '_',
+        std::string("void main("), op + '(', op + "_kernel(", std::string("__global__")})
     if (const int line = line_with(text, words)) return line;
   return 1;
 }

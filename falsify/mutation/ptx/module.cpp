@@ -109,7 +109,8 @@ std::string declared_name(std::string_view declaration) {
 
 /// True for directives that end with their line.
 bool is_line(std::string_view text) {
-  return text.starts_with(".version") || text.starts_with(".target") || text.starts_with(".address_size") || text.starts_with(".file");
+  return text.starts_with(".version") || text.starts_with(".target") || text.starts_with(".address_size") ||
+         text.starts_with(".file");
 }
 
 /// Returns the item whose own text begins at `begin`.
@@ -142,7 +143,8 @@ std::string_view Instruction::type() const {
 }
 
 std::string Instruction::text() const {
-  return fmt::format("{}{}{}{}{};", guard, guard.empty() ? "" : " ", op, operands.empty() ? "" : " ", fmt::join(operands, ", "));
+  return fmt::format("{}{}{}{}{};", guard, guard.empty() ? "" : " ", op, operands.empty() ? "" : " ",
+                     fmt::join(operands, ", "));
 }
 
 std::vector<Statement> statements(std::string_view body) {
@@ -212,7 +214,8 @@ std::vector<std::string> registers_in(std::string_view operand) {
   for (std::size_t i = 0; i < operand.size();) {
     std::size_t end = i;
     while (end < operand.size() && is_name(operand[end])) ++end;
-    if (end > i && std::isdigit(static_cast<unsigned char>(operand[i])) == 0) found.emplace_back(operand.substr(i, end - i));
+    if (end > i && std::isdigit(static_cast<unsigned char>(operand[i])) == 0)
+      found.emplace_back(operand.substr(i, end - i));
     i = std::max(end, i + 1);
   }
   return found;
@@ -223,7 +226,9 @@ std::vector<std::string> elements(std::string_view operand) {
   return split_operands(operand.substr(1, operand.size() - 2));
 }
 
-std::string vector_of(const std::vector<std::string>& elements) { return fmt::format("{{{}}}", fmt::join(elements, ", ")); }
+std::string vector_of(const std::vector<std::string>& elements) {
+  return fmt::format("{{{}}}", fmt::join(elements, ", "));
+}
 
 std::vector<std::string> split(std::string_view text, char by) {
   std::vector<std::string> parts(1);

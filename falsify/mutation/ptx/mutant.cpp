@@ -19,12 +19,15 @@ bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0;
 /// Takes eight hexadecimal digits from the front.
 bool take_hash(std::string_view& text) {
   constexpr std::size_t kDigits = 8;
-  if (text.size() < kDigits || !std::ranges::all_of(text.substr(0, kDigits), [](unsigned char c) { return std::isxdigit(c) != 0; })) return false;
+  if (text.size() < kDigits ||
+      !std::ranges::all_of(text.substr(0, kDigits), [](unsigned char c) { return std::isxdigit(c) != 0; }))
+    return false;
   text.remove_prefix(kDigits);
   return true;
 }
 
-/// A name that begins with a mark of kUnnamed: its file ("9_norm_a_cu"), and how long it is at least and, with a process, at most.
+/// A name that begins with a mark of kUnnamed: its file ("9_norm_a_cu"), and how long it is at least and, with a
+/// process, at most.
 struct Unnamed {
   std::string_view file;
   std::size_t shortest = 0, longest = 0;
@@ -120,17 +123,25 @@ void Site::operand(std::string_view says, std::size_t i, std::string text) const
 
 const std::vector<Operator>& operators() {
   constexpr bool held_out = true;
-  static const std::vector<Operator> table = {
-      {"barrier", false, mutate_barrier},       {"branch", false, mutate_branch},
-      {"loop", false, mutate_loop},             {"select", false, mutate_select},
-      {"store", false, mutate_store},           {"load", false, mutate_load},
-      {"arithmetic", false, mutate_arithmetic}, {"function", false, mutate_function},
-      {"fma", false, mutate_fma},               {"comparison", false, mutate_comparison},
-      {"operand-order", false, mutate_order},   {"subgroup", false, mutate_subgroup},
-      {"component", false, mutate_component},   {"index", false, mutate_index},
-      {"constant", false, mutate_constant},     {"rounding", false, mutate_rounding},
-      {"half", false, mutate_half},             {"bfloat16", held_out, mutate_bfloat16},
-      {"duplicate", held_out, mutate_duplicate}};
+  static const std::vector<Operator> table = {{"barrier", false, mutate_barrier},
+                                              {"branch", false, mutate_branch},
+                                              {"loop", false, mutate_loop},
+                                              {"select", false, mutate_select},
+                                              {"store", false, mutate_store},
+                                              {"load", false, mutate_load},
+                                              {"arithmetic", false, mutate_arithmetic},
+                                              {"function", false, mutate_function},
+                                              {"fma", false, mutate_fma},
+                                              {"comparison", false, mutate_comparison},
+                                              {"operand-order", false, mutate_order},
+                                              {"subgroup", false, mutate_subgroup},
+                                              {"component", false, mutate_component},
+                                              {"index", false, mutate_index},
+                                              {"constant", false, mutate_constant},
+                                              {"rounding", false, mutate_rounding},
+                                              {"half", false, mutate_half},
+                                              {"bfloat16", held_out, mutate_bfloat16},
+                                              {"duplicate", held_out, mutate_duplicate}};
   return table;
 }
 
@@ -144,7 +155,8 @@ std::vector<MutantKey> mutant_keys(const Program& program) {
       operators()[family].generate({program, at, made});
       for (std::size_t n = 0; n < made.size(); ++n)
         if (const std::uint64_t key = made[n].key(); seen.insert(key).second)
-          all.push_back({key, static_cast<std::uint32_t>(at), static_cast<std::uint16_t>(family), static_cast<std::uint16_t>(n)});
+          all.push_back(
+              {key, static_cast<std::uint32_t>(at), static_cast<std::uint16_t>(family), static_cast<std::uint16_t>(n)});
     }
   return all;
 }

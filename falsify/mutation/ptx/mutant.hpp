@@ -58,8 +58,9 @@ struct MutantKey {
 std::vector<MutantKey> mutant_keys(const Program& program);
 Mutant mutant(const Program& program, const MutantKey& place);
 
-/// The text without what differs from one build of the same sources to the next: nvcc names an unnamed namespace, and what only its file
-/// sees, by hashes of the file and at times by a process ("41_GLOBAL__N__06e53b8b_9_norm_a_cu_8d568502"). The file's own name stays.
+/// The text without what differs from one build of the same sources to the next: nvcc names an unnamed namespace, and
+/// what only its file sees, by hashes of the file and at times by a process
+/// ("41_GLOBAL__N__06e53b8b_9_norm_a_cu_8d568502"). The file's own name stays.
 std::string of_any_build(std::string_view text);
 
 /// FNV-1a: identifies content in reports.

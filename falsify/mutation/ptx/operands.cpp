@@ -66,8 +66,9 @@ std::string with_part(std::string_view op, std::string_view from, std::string_vi
 bool has_part(std::string_view op, std::string_view part) { return find_part(op, part) != std::string_view::npos; }
 
 bool computes(std::string_view base) {
-  static const std::set<std::string_view> known = {"add", "sub", "mul", "mad", "fma", "div", "rem", "min", "max", "and", "or",
-                                                   "xor", "shl", "shr", "setp", "selp", "mov", "bfi", "bfe", "lop3", "prmt", "shf"};
+  static const std::set<std::string_view> known = {"add", "sub", "mul", "mad",  "fma",  "div", "rem",  "min",
+                                                   "max", "and", "or",  "xor",  "shl",  "shr", "setp", "selp",
+                                                   "mov", "bfi", "bfe", "lop3", "prmt", "shf"};
   return known.contains(base);
 }
 

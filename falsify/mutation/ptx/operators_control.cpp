@@ -46,7 +46,8 @@ void mutate_barrier(const Site& s) {
   if (!waits && !barrier && x.base() != "membar" && x.base() != "fence") return;
   s.put("removed", {});
   if (x.op != "cp.async.wait_group") return;
-  if (const auto groups = integer(x.operands[0])) s.operand("one group less is waited for", 0, std::to_string(*groups + 1));
+  if (const auto groups = integer(x.operands[0]))
+    s.operand("one group less is waited for", 0, std::to_string(*groups + 1));
 }
 
 void mutate_branch(const Site& s) {

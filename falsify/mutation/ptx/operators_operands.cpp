@@ -38,12 +38,14 @@ std::int64_t element_bytes(const Instruction& x) {
 
 bool accesses(const Instruction& x) {
   static const std::set<std::string_view> known = {"ld", "st", "atom", "red", "ldmatrix"};
-  return known.contains(x.base()) || x.op.starts_with("cp.async.c") || x.op.starts_with("wmma.load") || x.op.starts_with("wmma.store");
+  return known.contains(x.base()) || x.op.starts_with("cp.async.c") || x.op.starts_with("wmma.load") ||
+         x.op.starts_with("wmma.store");
 }
 
 /// Returns the f32 results of an arithmetic instruction; empty for one that only selects an operand.
 std::vector<std::string> rounded_results(const Site& s) {
-  static const std::set<std::string_view> known = {"add", "sub", "mul", "div", "fma", "ex2", "lg2", "rsqrt", "sqrt", "rcp", "sin", "cos", "mma"};
+  static const std::set<std::string_view> known = {"add",   "sub",  "mul", "div", "fma", "ex2", "lg2",
+                                                   "rsqrt", "sqrt", "rcp", "sin", "cos", "mma"};
   const Instruction& x = s.x();
   if (!known.contains(x.base()) && !x.op.starts_with("wmma.mma")) return {};
   auto results = elements(x.operands[0]);
@@ -73,7 +75,8 @@ void mutate_constant(const Site& s) {
       const int bits = bits_of(x.type());
       if (bits == 1) continue;
       for (const std::int64_t other : {*n + 1, *n - 1, 2 * *n})
-        if (other != *n && (bits >= 64 || (other < (std::int64_t{1} << bits) && other >= -(std::int64_t{1} << (bits - 1)))))
+        if (other != *n &&
+            (bits >= 64 || (other < (std::int64_t{1} << bits) && other >= -(std::int64_t{1} << (bits - 1)))))
           s.operand("constant", i, std::to_string(other));
     } else if (const auto f = real(operand)) {
       for (const float other : {*f * 1.1F, *f + 1, -*f, 0.0F})
@@ -126,7 +129,8 @@ void mutate_half(const Site& s) {
 
 void mutate_bfloat16(const Site& s) {
   narrow(s, "truncated to bf16", [](const std::string& f) {
-    return std::vector<Instruction>{{"", "mov.b32", {kWord, f}}, {"", "and.b32", {kWord, kWord, "0xffff0000"}}, {"", "mov.b32", {f, kWord}}};
+    return std::vector<Instruction>{
+        {"", "mov.b32", {kWord, f}}, {"", "and.b32", {kWord, kWord, "0xffff0000"}}, {"", "mov.b32", {f, kWord}}};
   });
 }
 

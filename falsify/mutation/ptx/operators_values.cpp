@@ -17,7 +17,9 @@ using Others = std::map<std::string_view, std::vector<std::string_view>>;
 void replace_by_operand(const Site& s, std::size_t operand, std::string_view says) {
   const Instruction& x = s.x();
   const std::string type(x.type());
-  s.put(says, {{x.guard, "mov." + (type == "pred" || is_float(type) ? type : fmt::format("b{}", bits_of(type))), {x.operands[0], x.operands[operand]}}});
+  s.put(says, {{x.guard,
+                "mov." + (type == "pred" || is_float(type) ? type : fmt::format("b{}", bits_of(type))),
+                {x.operands[0], x.operands[operand]}}});
 }
 
 /// Exchanges integer opcodes. Float opcodes have a rounding or ftz part: "add.f32", "add.rn.f32" and "add.ftz.f32" are
@@ -33,7 +35,8 @@ void exchange_integer(const Site& s) {
   if (x.op == "div." + type) to("mul.lo"), to("rem");
   if (x.op == "rem." + type) to("div");
   if (x.base() == "shl") s.opcode(fmt::format("shr.u{}", bits));
-  if (x.base() == "shr") s.opcode(fmt::format("shl.b{}", bits)), s.opcode(fmt::format("shr.{}{}", is_signed(type) ? 'u' : 's', bits));
+  if (x.base() == "shr")
+    s.opcode(fmt::format("shl.b{}", bits)), s.opcode(fmt::format("shr.{}{}", is_signed(type) ? 'u' : 's', bits));
   if (x.base() == "neg") replace_by_operand(s, 1, "left out");
 }
 
@@ -46,7 +49,8 @@ void exchange_float(const Site& s) {
   if (found == others.end()) return;
   for (const std::string_view other : found->second) {
     const std::string op = with_base(x.op, other);
-    const std::string exact = with_part(op, ".full", "").empty() ? with_part(op, ".approx", "") : with_part(op, ".full", "");
+    const std::string exact =
+        with_part(op, ".full", "").empty() ? with_part(op, ".approx", "") : with_part(op, ".full", "");
     s.opcode(exact.empty() ? op : exact);
   }
   if (base == "mul") s.opcode("div.rn.f32");
@@ -63,9 +67,11 @@ void exchange_bits(const Site& s) {
 /// Exchanges signed and unsigned integers.
 void exchange_sign(const Site& s) {
   static const std::map<std::string_view, std::string_view> others = {
-      {"cvt.s64.s32", "cvt.u64.u32"},       {"cvt.u64.u32", "cvt.s64.s32"},       {"cvt.rn.f32.s32", "cvt.rn.f32.u32"},
-      {"cvt.rn.f32.u32", "cvt.rn.f32.s32"}, {"cvt.rn.f32.s64", "cvt.rn.f32.u64"}, {"cvt.rzi.s32.f32", "cvt.rzi.u32.f32"},
-      {"cvt.rzi.u32.f32", "cvt.rzi.s32.f32"}, {"mul.wide.u32", "mul.wide.s32"}, {"mul.wide.s32", "mul.wide.u32"}};
+      {"cvt.s64.s32", "cvt.u64.u32"},         {"cvt.u64.u32", "cvt.s64.s32"},
+      {"cvt.rn.f32.s32", "cvt.rn.f32.u32"},   {"cvt.rn.f32.u32", "cvt.rn.f32.s32"},
+      {"cvt.rn.f32.s64", "cvt.rn.f32.u64"},   {"cvt.rzi.s32.f32", "cvt.rzi.u32.f32"},
+      {"cvt.rzi.u32.f32", "cvt.rzi.s32.f32"}, {"mul.wide.u32", "mul.wide.s32"},
+      {"mul.wide.s32", "mul.wide.u32"}};
   if (const auto found = others.find(s.x().op); found != others.end()) s.opcode(std::string(found->second));
 }
 
@@ -74,7 +80,8 @@ bool same_type(const Site& s, std::size_t i, std::size_t j) {
   const auto type = [&](std::size_t n) { return s.program.type_of(x.operands[n]); };
   if (type(i) == type(j)) return !type(i).empty();
   // A constant fits every operand of the instruction's type.
-  const bool any = x.base() == "sub" || x.base() == "div" || x.base() == "rem" || x.base() == "setp" || x.base() == "fma";
+  const bool any =
+      x.base() == "sub" || x.base() == "div" || x.base() == "rem" || x.base() == "setp" || x.base() == "fma";
   return any && (type(i).empty() || type(j).empty());
 }
 
@@ -126,7 +133,8 @@ void mutate_function(const Site& s) {
   if (x.base() == "cvt")
     for (const auto& [from, to] : roundings)
       if (has_part(x.op, from)) s.opcode(with_part(x.op, from, to));
-  const bool left_out = x.base() == "ex2" || x.base() == "lg2" || x.base() == "rcp" || x.base() == "sqrt" || x.base() == "abs" || x.base() == "tanh";
+  const bool left_out = x.base() == "ex2" || x.base() == "lg2" || x.base() == "rcp" || x.base() == "sqrt" ||
+                        x.base() == "abs" || x.base() == "tanh";
   if ((left_out && is_float(x.type())) || x.op == "cvt.sat.f32.f32") replace_by_operand(s, 1, "left out");
   if (x.op == "bar.red.or.pred") s.opcode("bar.red.and.pred");
   if (x.base() == "fma") swap_operands(s, 1, 3), swap_operands(s, 2, 3);
@@ -147,9 +155,10 @@ void mutate_fma(const Site& s) {
 }
 
 void mutate_comparison(const Site& s) {
-  static const Others others = {{"lt", {"le"}}, {"le", {"lt"}}, {"gt", {"ge"}}, {"ge", {"gt"}}, {"eq", {"ne"}}, {"ne", {"eq"}},
-                                {"ltu", {"leu", "lt"}}, {"leu", {"ltu", "le"}}, {"gtu", {"geu", "gt"}}, {"geu", {"gtu", "ge"}},
-                                {"equ", {"neu", "eq"}}, {"neu", {"equ", "ne"}}};
+  static const Others others = {{"lt", {"le"}},         {"le", {"lt"}},         {"gt", {"ge"}},
+                                {"ge", {"gt"}},         {"eq", {"ne"}},         {"ne", {"eq"}},
+                                {"ltu", {"leu", "lt"}}, {"leu", {"ltu", "le"}}, {"gtu", {"geu", "gt"}},
+                                {"geu", {"gtu", "ge"}}, {"equ", {"neu", "eq"}}, {"neu", {"equ", "ne"}}};
   const Instruction& x = s.x();
   if (x.base() != "setp") return;
   const std::string compare = split(x.op, '.')[1], type(x.type());
@@ -163,7 +172,8 @@ void mutate_comparison(const Site& s) {
     if (equality) to(compare == "eq" ? "neu" : "equ", type);
     to(compare + "u", type);  // true for NaN, too
   }
-  if (is_integer(type) && !equality && !type.starts_with('b')) to(compare, (is_signed(type) ? "u" : "s") + type.substr(1));
+  if (is_integer(type) && !equality && !type.starts_with('b'))
+    to(compare, (is_signed(type) ? "u" : "s") + type.substr(1));
 }
 
 void mutate_order(const Site& s) {
@@ -176,7 +186,8 @@ void mutate_order(const Site& s) {
   if (base == "mov" && x.operands[0].starts_with('{')) swap_elements(s, 0, 0, 1);
   if ((base == "ld" || base == "ldmatrix") && x.operands[0].starts_with('{')) swap_elements(s, 0, 0, 1);
   if (base == "st" && x.operands[1].starts_with('{')) swap_elements(s, 1, 0, 1);
-  if (base == "ldmatrix") s.opcode(has_part(x.op, ".trans") ? with_part(x.op, ".trans", "") : with_part(x.op, ".shared", ".trans.shared"));
+  if (base == "ldmatrix")
+    s.opcode(has_part(x.op, ".trans") ? with_part(x.op, ".trans", "") : with_part(x.op, ".shared", ".trans.shared"));
   if (is_product(x)) swap_elements(s, 1, 0, 1), swap_elements(s, 1, 1, 2), swap_elements(s, 2, 0, 1);
   if (x.op.starts_with("wmma.load.a") || x.op.starts_with("wmma.load.b"))
     s.opcode(has_part(x.op, ".row") ? with_part(x.op, ".row", ".col") : with_part(x.op, ".col", ".row"));
@@ -184,7 +195,8 @@ void mutate_order(const Site& s) {
 
 void mutate_duplicate(const Site& s) {
   const Instruction& x = s.x();
-  static const std::vector<std::string_view> known = {"add", "sub", "mul", "div", "rem", "min", "max", "fma", "mad", "shl", "shr"};
+  static const std::vector<std::string_view> known = {"add", "sub", "mul", "div", "rem", "min",
+                                                      "max", "fma", "mad", "shl", "shr"};
   if (std::ranges::find(known, x.base()) == known.end()) return;
   copy_operand(s, 1, 2);
   copy_operand(s, 2, 1);
@@ -195,10 +207,12 @@ void mutate_subgroup(const Site& s) {
   if (x.base() == "vote") {
     if (has_part(x.op, ".all")) s.opcode(with_part(x.op, ".all", ".any"));
     if (has_part(x.op, ".any")) s.opcode(with_part(x.op, ".any", ".all"));
-    if (has_part(x.op, ".ballot")) s.operand("predicate negated", 1, x.operands[1].starts_with('!') ? x.operands[1].substr(1) : "!" + x.operands[1]);
+    if (has_part(x.op, ".ballot"))
+      s.operand("predicate negated", 1, x.operands[1].starts_with('!') ? x.operands[1].substr(1) : "!" + x.operands[1]);
   }
   if (x.base() != "shfl") return;
-  static const std::map<std::string_view, std::string_view> modes = {{".bfly", ".down"}, {".down", ".up"}, {".up", ".down"}, {".idx", ".bfly"}};
+  static const std::map<std::string_view, std::string_view> modes = {
+      {".bfly", ".down"}, {".down", ".up"}, {".up", ".down"}, {".idx", ".bfly"}};
   for (const auto& [from, to] : modes)
     if (has_part(x.op, from)) s.opcode(with_part(x.op, from, to));
   s.operand("within half a warp", 3, "4127");  // lanes are clamped at 31, segments are 16 lanes long

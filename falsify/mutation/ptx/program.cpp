@@ -58,8 +58,9 @@ std::vector<bool> loop_labels(const std::vector<Statement>& body) {
 }
 
 std::string declarations() {
-  return fmt::format("\n\t.reg .pred %assay_over;\n\t.reg .u32 %assay_turns;\n\t.reg .f32 {};\n\t.reg .b16 {}, {};\n\t.reg .b32 {};\n\t.reg .b64 {};",
-                     kFloat, kHalf, kShort, kWord, kLong);
+  return fmt::format(
+      "\n\t.reg .pred %assay_over;\n\t.reg .u32 %assay_turns;\n\t.reg .f32 {};\n\t.reg .b16 {}, {};\n\t.reg .b32 {};\n\t.reg .b64 {};",
+      kFloat, kHalf, kShort, kWord, kLong);
 }
 
 std::string guarded_body(const std::vector<Statement>& body, const std::vector<Edit>& edits) {
@@ -81,7 +82,9 @@ std::string guarded_body(const std::vector<Statement>& body, const std::vector<E
     }
     if (i == 0) text += declarations();
     if (loops[i])
-      text += fmt::format("\n\tadd.u32 %assay_turns, %assay_turns, 1;\n\tsetp.gt.u32 %assay_over, %assay_turns, {};\n\t@%assay_over trap;", kMaxIterations);
+      text += fmt::format(
+          "\n\tadd.u32 %assay_turns, %assay_turns, 1;\n\tsetp.gt.u32 %assay_over, %assay_turns, {};\n\t@%assay_over trap;",
+          kMaxIterations);
   }
   return text;
 }
@@ -90,7 +93,8 @@ std::string guarded_body(const std::vector<Statement>& body, const std::vector<E
 
 Program::Program(const Module& module, std::string_view entry) : entry_(entry) {
   const auto found = std::ranges::find_if(module.items, [&](const Item& i) { return i.entry && i.name == entry; });
-  if (found == module.items.end()) throw InputError("PTX", fmt::format("there is no entry {}", entry), "name one of the file");
+  if (found == module.items.end())
+    throw InputError("PTX", fmt::format("there is no entry {}", entry), "name one of the file");
   const std::size_t own = static_cast<std::size_t>(found - module.items.begin());
   const std::vector<bool> keep = needed(module, own);
   for (std::size_t i = 0; i < module.items.size(); ++i) {
@@ -177,7 +181,8 @@ std::size_t Program::parameter_bytes(std::string_view name) const {
 }
 
 std::vector<std::string> defined(const Instruction& x) {
-  static const std::set<std::string_view> none = {"st", "red", "bar", "bra", "ret", "exit", "trap", "membar", "fence", "cp", "prefetch", "call", "barrier"};
+  static const std::set<std::string_view> none = {"st",     "red",   "bar", "bra",      "ret",  "exit",   "trap",
+                                                  "membar", "fence", "cp",  "prefetch", "call", "barrier"};
   if (x.operands.empty() || none.contains(x.base()) || x.op.starts_with("wmma.store")) {
     if (x.op.starts_with("bar.red")) return registers_in(x.operands.empty() ? "" : x.operands[0]);
     return {};

@@ -21,11 +21,11 @@ struct Edit {
 inline constexpr unsigned kMaxIterations = 1U << 22;
 
 /// Registers that edits may use; every guarded program declares them.
-inline constexpr const char* kFloat = "%assay_f";   ///< .f32
-inline constexpr const char* kHalf = "%assay_h";    ///< .b16
-inline constexpr const char* kWord = "%assay_w";    ///< .b32
-inline constexpr const char* kLong = "%assay_l";    ///< .b64
-inline constexpr const char* kShort = "%assay_s";   ///< .b16
+inline constexpr const char* kFloat = "%assay_f";  ///< .f32
+inline constexpr const char* kHalf = "%assay_h";   ///< .b16
+inline constexpr const char* kWord = "%assay_w";   ///< .b32
+inline constexpr const char* kLong = "%assay_l";   ///< .b64
+inline constexpr const char* kShort = "%assay_s";  ///< .b16
 
 class Program {
  public:
@@ -41,8 +41,8 @@ class Program {
   /// Returns the text as read.
   std::string text() const;
   /// Returns the text with the edits, in increasing order, and with the limit: each function counts in a register how
-  /// often it passes labels of backward branches, and ends the grid beyond kMaxIterations. Barriers that never open are not
-  /// covered.
+  /// often it passes labels of backward branches, and ends the grid beyond kMaxIterations. Barriers that never open are
+  /// not covered.
   std::string guarded(const std::vector<Edit>& edits = {}) const;
 
   /// Returns the type of a register, such as "f32", "b64" or "pred"; "" for a number.
@@ -66,7 +66,7 @@ class Program {
 
   std::string entry_;
   std::vector<Section> sections_;
-  std::size_t own_ = 0;  ///< the entry's section
+  std::size_t own_ = 0;                                     ///< the entry's section
   std::map<std::string, std::size_t, std::less<>> labels_;  ///< first position of each
   std::map<std::string, std::string, std::less<>> types_;   ///< by name, or by the prefix before the number of a range
 };

@@ -21,7 +21,8 @@ constexpr const char* kInstall = "it comes with the CUDA Toolkit: install that, 
 std::string tool(const std::string& name) {
   const char* const chosen = std::getenv("CUDA_PATH");
   for (const std::string& root : {std::string(chosen == nullptr ? "" : chosen), std::string("/usr/local/cuda")})
-    if (const auto path = std::filesystem::path(root) / "bin" / name; !root.empty() && std::filesystem::exists(path)) return path.string();
+    if (const auto path = std::filesystem::path(root) / "bin" / name; !root.empty() && std::filesystem::exists(path))
+      return path.string();
   return name;
 }
 
@@ -43,8 +44,10 @@ std::vector<std::string> embedded() {
 
 Assembled assemble(const std::string& text, int capability) {
   const Scratch from(text), to("");
-  const Finished done = run_program({tool("ptxas"), fmt::format("-arch=sm_{}", capability), "-o", to.path(), from.path()}, "", kInstall);
-  if (done.code != 0) return {"", done.complaint().empty() ? fmt::format("ptxas ended with status {}", done.code) : done.complaint()};
+  const Finished done =
+      run_program({tool("ptxas"), fmt::format("-arch=sm_{}", capability), "-o", to.path(), from.path()}, "", kInstall);
+  if (done.code != 0)
+    return {"", done.complaint().empty() ? fmt::format("ptxas ended with status {}", done.code) : done.complaint()};
   return {read(to.path()), ""};
 }
 

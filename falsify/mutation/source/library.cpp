@@ -22,7 +22,9 @@ void never_ends() {
 
 }  // namespace assay_mutate
 
-extern "C" __attribute__((visibility("default"))) assay_mutate::State* assay_schemata_state() { return &assay_mutate::state; }
+extern "C" __attribute__((visibility("default"))) assay_mutate::State* assay_schemata_state() {
+  return &assay_mutate::state;
+}
 /// Searches this library's own registry: the library is linked with a runtime of its own.
 extern "C" __attribute__((visibility("default"))) const assay::Kernel* assay_schemata_kernel(const char* id) {
   for (const assay::Kernel& k : assay::kernels())

@@ -67,45 +67,45 @@ constexpr std::uint32_t arithmetic_variants(int second) {
   return bits(1, same ? second : 0, is_real<T> ? 3 : 0, same ? 4 : 0, same ? 5 : 0, is_real<T> ? 6 : 0, same ? 7 : 0);
 }
 
-#define ASSAY_MUTATE_LEFT(Name, op)                                \
-  struct Name {                                                    \
-    std::uint32_t site;                                            \
-  };                                                               \
-  template <class L>                                               \
-  struct Name##Left {                                              \
-    L left;                                                        \
-    std::uint32_t site;                                            \
-  };                                                               \
-  template <class L>                                               \
-  constexpr Name##Left<L> operator op(L left, Name tag) {          \
-    return {left, tag.site};                                       \
+#define ASSAY_MUTATE_LEFT(Name, op)                       \
+  struct Name {                                           \
+    std::uint32_t site;                                   \
+  };                                                      \
+  template <class L>                                      \
+  struct Name##Left {                                     \
+    L left;                                               \
+    std::uint32_t site;                                   \
+  };                                                      \
+  template <class L>                                      \
+  constexpr Name##Left<L> operator op(L left, Name tag) { \
+    return {left, tag.site};                              \
   }
 
 // `second` is the number of `other2` among the variants, 0 if it does not apply.
-#define ASSAY_MUTATE_ARITHMETIC(Name, op, other1, other2, second)                                                  \
-  ASSAY_MUTATE_LEFT(Name, op)                                                                                      \
-  template <class L, class R>                                                                                      \
-  constexpr auto operator op(Name##Left<L> l, R r) {                                                               \
-    using T = decltype(l.left op r);                                                                               \
-    if (std::is_constant_evaluated()) return static_cast<T>(l.left op r);                                          \
-    if constexpr (!is_number<L> || !is_number<R>) {                                                                \
-      if constexpr (std::is_pointer_v<L> && std::is_integral_v<R>)                                                 \
-        if (variant(l.site, bits(1)) != 0) return static_cast<T>(l.left - r);                                      \
-      return static_cast<T>(l.left op r);                                                                          \
-    } else {                                                                                                       \
-    const int v = variant(l.site, arithmetic_variants<L, R, T>(second));                                           \
-    if (__builtin_expect(v == 0, 1)) return static_cast<T>(l.left op r);                                           \
-    if (v == 1) return static_cast<T>(l.left other1 r);                                                            \
-    if (v == 3) return bfloat16(static_cast<T>(l.left op r));                                                      \
-    if (v == 6) return half(static_cast<T>(l.left op r));                                                          \
-    if constexpr ((arithmetic_variants<L, R, T>(second) & bits(4)) != 0) {                                         \
-      if (v == 2) return static_cast<T>(l.left other2 r);                                                          \
-      if (v == 4) return static_cast<T>(l.left op l.left);                                                         \
-      if (v == 5) return static_cast<T>(r op r);                                                                   \
-      if (v == 7) return static_cast<T>(r op l.left);                                                              \
-    }                                                                                                              \
-    return static_cast<T>(l.left op r);                                                                            \
-    }                                                                                                              \
+#define ASSAY_MUTATE_ARITHMETIC(Name, op, other1, other2, second)             \
+  ASSAY_MUTATE_LEFT(Name, op)                                                 \
+  template <class L, class R>                                                 \
+  constexpr auto operator op(Name##Left<L> l, R r) {                          \
+    using T = decltype(l.left op r);                                          \
+    if (std::is_constant_evaluated()) return static_cast<T>(l.left op r);     \
+    if constexpr (!is_number<L> || !is_number<R>) {                           \
+      if constexpr (std::is_pointer_v<L> && std::is_integral_v<R>)            \
+        if (variant(l.site, bits(1)) != 0) return static_cast<T>(l.left - r); \
+      return static_cast<T>(l.left op r);                                     \
+    } else {                                                                  \
+      const int v = variant(l.site, arithmetic_variants<L, R, T>(second));    \
+      if (__builtin_expect(v == 0, 1)) return static_cast<T>(l.left op r);    \
+      if (v == 1) return static_cast<T>(l.left other1 r);                     \
+      if (v == 3) return bfloat16(static_cast<T>(l.left op r));               \
+      if (v == 6) return half(static_cast<T>(l.left op r));                   \
+      if constexpr ((arithmetic_variants<L, R, T>(second) & bits(4)) != 0) {  \
+        if (v == 2) return static_cast<T>(l.left other2 r);                   \
+        if (v == 4) return static_cast<T>(l.left op l.left);                  \
+        if (v == 5) return static_cast<T>(r op r);                            \
+        if (v == 7) return static_cast<T>(r op l.left);                       \
+      }                                                                       \
+      return static_cast<T>(l.left op r);                                     \
+    }                                                                         \
   }
 
 ASSAY_MUTATE_ARITHMETIC(Plus, +, -, *, 2)
@@ -171,19 +171,19 @@ constexpr auto operator/(OverLeft<L> l, R r) {
 }
 
 // Variants of comparisons: 1 the boundary moved, 2 negated, 3 operands exchanged, 4 always true.
-#define ASSAY_MUTATE_COMPARISON(Name, op, boundary, negation, exchanged)                \
-  ASSAY_MUTATE_LEFT(Name, op)                                                           \
-  template <class L, class R>                                                           \
-  constexpr bool operator op(Name##Left<L> l, R r) {                                    \
-    if (std::is_constant_evaluated()) return l.left op r;                               \
-    turn();                                                                             \
-    switch (variant(l.site, bits(1, 2, 3, 4))) {                                        \
-      case 1: return l.left boundary r;                                                 \
-      case 2: return l.left negation r;                                                 \
-      case 3: return l.left exchanged r;                                                \
-      case 4: return true;                                                              \
-      default: return l.left op r;                                                      \
-    }                                                                                   \
+#define ASSAY_MUTATE_COMPARISON(Name, op, boundary, negation, exchanged) \
+  ASSAY_MUTATE_LEFT(Name, op)                                            \
+  template <class L, class R>                                            \
+  constexpr bool operator op(Name##Left<L> l, R r) {                     \
+    if (std::is_constant_evaluated()) return l.left op r;                \
+    turn();                                                              \
+    switch (variant(l.site, bits(1, 2, 3, 4))) {                         \
+      case 1: return l.left boundary r;                                  \
+      case 2: return l.left negation r;                                  \
+      case 3: return l.left exchanged r;                                 \
+      case 4: return true;                                               \
+      default: return l.left op r;                                       \
+    }                                                                    \
   }
 ASSAY_MUTATE_COMPARISON(Less, <, <=, >=, >)
 ASSAY_MUTATE_COMPARISON(LessEqual, <=, <, >, >=)
@@ -194,32 +194,32 @@ ASSAY_MUTATE_COMPARISON(NotEqual, !=, !=, ==, !=)
 
 // Variants of compound assignments, `x += e` as `x += PlusAssign{site} += e`: 1 another operator, 2 plain assignment, 3
 // omitted, 4 bfloat16 of the result, 5 half.
-#define ASSAY_MUTATE_ASSIGNMENT(Name, op, other, plain)                                  \
-  template <class R>                                                                     \
-  struct Name##Right {                                                                   \
-    R right;                                                                             \
-    std::uint32_t site;                                                                  \
-  };                                                                                     \
-  struct Name {                                                                          \
-    std::uint32_t site;                                                                  \
-    template <class R>                                                                   \
-    constexpr Name##Right<R> operator op(R right) const {                                \
-      return {right, site};                                                              \
-    }                                                                                    \
-  };                                                                                     \
-  template <class X, class R>                                                            \
-  constexpr X& operator op(X& x, Name##Right<R> r) {                                     \
-    if (std::is_constant_evaluated()) return x op r.right;                               \
-    switch (variant(r.site, bits(1, 2, 3, is_real<X> ? 4 : 0, is_real<X> ? 5 : 0))) {    \
-      case 1: return x other r.right;                                                    \
-      case 2: plain; return x;                                                           \
-      case 3: return x;                                                                  \
-      case 4: x op r.right; return x = bfloat16(x);                                      \
-      case 5: x op r.right; return x = half(x);                                          \
-      default: return x op r.right;                                                      \
-    }                                                                                    \
+#define ASSAY_MUTATE_ASSIGNMENT(Name, op, other, plain)                               \
+  template <class R>                                                                  \
+  struct Name##Right {                                                                \
+    R right;                                                                          \
+    std::uint32_t site;                                                               \
+  };                                                                                  \
+  struct Name {                                                                       \
+    std::uint32_t site;                                                               \
+    template <class R>                                                                \
+    constexpr Name##Right<R> operator op(R right) const {                             \
+      return {right, site};                                                           \
+    }                                                                                 \
+  };                                                                                  \
+  template <class X, class R>                                                         \
+  constexpr X& operator op(X& x, Name##Right<R> r) {                                  \
+    if (std::is_constant_evaluated()) return x op r.right;                            \
+    switch (variant(r.site, bits(1, 2, 3, is_real<X> ? 4 : 0, is_real<X> ? 5 : 0))) { \
+      case 1: return x other r.right;                                                 \
+      case 2: plain; return x;                                                        \
+      case 3: return x;                                                               \
+      case 4: x op r.right; return x = bfloat16(x);                                   \
+      case 5: x op r.right; return x = half(x);                                       \
+      default: return x op r.right;                                                   \
+    }                                                                                 \
   }
-#define ASSAY_MUTATE_PLAIN                                                                \
+#define ASSAY_MUTATE_PLAIN \
   if constexpr (std::is_arithmetic_v<X>) x = static_cast<X>(r.right)
 ASSAY_MUTATE_ASSIGNMENT(PlusAssign, +=, -=, ASSAY_MUTATE_PLAIN)
 ASSAY_MUTATE_ASSIGNMENT(MinusAssign, -=, +=, ASSAY_MUTATE_PLAIN)
@@ -296,14 +296,14 @@ constexpr bool operator*(Not tag, const T& x) {
 
 // For vectors of Highway, whose namespace only the rewritten file knows: keeps these bits of a vector of floats;
 // removes the variants (`cut`) that do not apply to other vectors.
-#define ASSAY_KEEP_BITS(vector, bits)                                                                            \
-  [&](const auto& v) {                                                                                           \
-    using AssayD = hn::DFromV<std::remove_cvref_t<decltype(v)>>;                                                 \
-    if constexpr (std::is_same_v<hn::TFromD<AssayD>, float>) {                                                   \
-      const hn::RebindToUnsigned<AssayD> u;                                                                      \
-      return hn::BitCast(AssayD(), hn::And(hn::BitCast(u, v), hn::Set(u, bits)));                                \
-    } else {                                                                                                     \
-      return v;                                                                                                  \
-    }                                                                                                            \
+#define ASSAY_KEEP_BITS(vector, bits)                                             \
+  [&](const auto& v) {                                                            \
+    using AssayD = hn::DFromV<std::remove_cvref_t<decltype(v)>>;                  \
+    if constexpr (std::is_same_v<hn::TFromD<AssayD>, float>) {                    \
+      const hn::RebindToUnsigned<AssayD> u;                                       \
+      return hn::BitCast(AssayD(), hn::And(hn::BitCast(u, v), hn::Set(u, bits))); \
+    } else {                                                                      \
+      return v;                                                                   \
+    }                                                                             \
   }(vector)
 #define ASSAY_FLOAT_VECTOR(v) std::is_same_v<hn::TFromD<hn::DFromV<std::remove_cvref_t<decltype(v)>>>, float>

@@ -57,13 +57,15 @@ std::vector<SourceFile> read_manifest() {
   const std::filesystem::path path = std::filesystem::path(ASSAY_SCHEMATA) / "mutants.json";
   std::ifstream file(path);
   const json document = json::parse(file, nullptr, false);
-  if (!document.is_array()) throw Unavailable("automatic mutants", path.string() + " is not there: build everything first");
+  if (!document.is_array())
+    throw Unavailable("automatic mutants", path.string() + " is not there: build everything first");
   std::vector<SourceFile> files;
   for (const json& f : document) {
     SourceFile source{f["file"].get<std::string>(), f["base"].get<std::uint32_t>(), {}};
     for (const json& m : f["mutants"])
-      source.places.push_back({m["site"].get<std::uint32_t>(), m["variant"].get<std::uint32_t>(), m["family"].get<std::string>(),
-                               m["says"].get<std::string>(), m["hash"].get<std::string>(), m["held_out"].get<bool>(), m["line"].get<int>()});
+      source.places.push_back({m["site"].get<std::uint32_t>(), m["variant"].get<std::uint32_t>(),
+                               m["family"].get<std::string>(), m["says"].get<std::string>(),
+                               m["hash"].get<std::string>(), m["held_out"].get<bool>(), m["line"].get<int>()});
     files.push_back(std::move(source));
   }
   return files;
@@ -88,7 +90,9 @@ class Library {
   explicit Library(Backend backend) {
     const std::string path = (std::filesystem::path(ASSAY_SCHEMATA) / (std::string(name(backend)) + ".so")).string();
     void* const opened = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (opened == nullptr) throw Unavailable("automatic mutants", fmt::format("{}: build the target assay_schemata_{}", dlerror(), name(backend)));
+    if (opened == nullptr)
+      throw Unavailable("automatic mutants",
+                        fmt::format("{}: build the target assay_schemata_{}", dlerror(), name(backend)));
     state_ = reinterpret_cast<State* (*)()>(dlsym(opened, "assay_schemata_state"))();
     find_ = reinterpret_cast<const Kernel* (*)(const char*)>(dlsym(opened, "assay_schemata_kernel"));
   }
@@ -141,8 +145,7 @@ json reached(const Rewritten& kernel, std::uint32_t sites) {
       try {
         trial.run(trial.problem(), Poison::finite);
       } catch (const Interrupted&) {  // refused
-      } catch (const InvalidCase&) {
-      }
+      } catch (const InvalidCase&) {}
     }
   json found = json::array();
   for (std::uint32_t site = 0; site < sites; ++site)
@@ -202,8 +205,11 @@ Survey survey(std::span<const Kernel* const> kernels) {
   for (const Kernel* kernel : kernels) {
     const Kernel* const inside = library->kernel(kernel->id);
     if (inside == nullptr)
-      throw Unavailable(std::string(kernel->id),
-                        fmt::format("its mutants are not built: configure with -DASSAY_REWRITTEN=all, and build the target assay_schemata_{}", name(backend)));
+      throw Unavailable(
+          std::string(kernel->id),
+          fmt::format(
+              "its mutants are not built: configure with -DASSAY_REWRITTEN=all, and build the target assay_schemata_{}",
+              name(backend)));
     auto made = std::make_shared<Rewritten>(Rewritten{*kernel, inside, library});
     made->right.run = inside->run;
     made->right.refuse = inside->refuse;
@@ -212,17 +218,23 @@ Survey survey(std::span<const Kernel* const> kernels) {
                        return json{{"kernel", index}, {"reached", reached(*made, sites)}};
                      }});
   }
-  Survey result{fmt::format("{}; {} places of the sources take no variant", assay::device(backend).description(), left_out(backend)), true, {}};
-  auto documents = run_tasks(tasks, static_cast<int>(std::max(1U, std::thread::hardware_concurrency())), [](const json*) {});
+  Survey result{fmt::format("{}; {} places of the sources take no variant", assay::device(backend).description(),
+                            left_out(backend)),
+                true,
+                {}};
+  auto documents =
+      run_tasks(tasks, static_cast<int>(std::max(1U, std::thread::hardware_concurrency())), [](const json*) {});
   std::ranges::sort(documents, {}, [](const json& d) { return d["kernel"].get<std::size_t>(); });
   for (const json& document : documents) {
     std::vector<bool> there(std::size_t{sites} * kVariants);
     for (const json& i : document["reached"]) there[i.get<std::size_t>()] = true;
     for (const SourceFile& file : files) {
       std::vector<MutantEntry> places;
-      std::ranges::copy_if(file.places, std::back_inserter(places), [&](const MutantEntry& p) { return there[p.site * kVariants + p.variant]; });
+      std::ranges::copy_if(file.places, std::back_inserter(places),
+                           [&](const MutantEntry& p) { return there[p.site * kVariants + p.variant]; });
       if (!places.empty())
-        result.sets.push_back(std::make_unique<SourceMutants>(rewritten[document["kernel"].get<std::size_t>()], file.path, std::move(places)));
+        result.sets.push_back(std::make_unique<SourceMutants>(rewritten[document["kernel"].get<std::size_t>()],
+                                                              file.path, std::move(places)));
     }
   }
   return result;

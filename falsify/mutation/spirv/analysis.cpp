@@ -121,7 +121,8 @@ bool Analysis::is_signed(Id type) const { return is_int(type) && definition(type
 bool Analysis::is_bool(Id type) const { return opcode(type) == spv::Op::OpTypeBool; }
 
 Id Analysis::variable_of(Id pointer) const {
-  while (is_chain(opcode(pointer)) || opcode(pointer) == spv::Op::OpCopyObject) pointer = definition(pointer)->operand(0);
+  while (is_chain(opcode(pointer)) || opcode(pointer) == spv::Op::OpCopyObject)
+    pointer = definition(pointer)->operand(0);
   return opcode(pointer) == spv::Op::OpVariable ? pointer : 0;
 }
 
@@ -134,7 +135,8 @@ bool Analysis::is_coordinate(Id variable) const {
   const auto builtin = decoration(variable, spv::Decoration::BuiltIn);
   if (!builtin) return false;
   const auto is = static_cast<spv::BuiltIn>(*builtin);
-  return is == spv::BuiltIn::GlobalInvocationId || is == spv::BuiltIn::LocalInvocationId || is == spv::BuiltIn::WorkgroupId;
+  return is == spv::BuiltIn::GlobalInvocationId || is == spv::BuiltIn::LocalInvocationId ||
+         is == spv::BuiltIn::WorkgroupId;
 }
 
 void Analysis::find_blocks() {
@@ -205,7 +207,8 @@ bool Analysis::available(Id id, std::size_t index) const {
 void Analysis::find_live() {
   live_.assign(size(), false);
   const auto of_function = [&](Id variable) {
-    return variable != 0 && static_cast<spv::StorageClass>(definition(variable)->words[3]) == spv::StorageClass::Function;
+    return variable != 0 &&
+           static_cast<spv::StorageClass>(definition(variable)->words[3]) == spv::StorageClass::Function;
   };
   std::multimap<Id, std::size_t> stores;  // into variables of the function
   std::vector<std::size_t> work;
@@ -251,12 +254,14 @@ std::string Analysis::text(Id id, int depth) const {
   switch (d->op) {
     case spv::Op::OpConstant:
       if (is_float(d->type)) return fmt::format("{}", std::bit_cast<float>(d->words[3]));
-      return is_signed(d->type) ? fmt::format("{}", std::bit_cast<std::int32_t>(d->words[3])) : fmt::format("{}", d->words[3]);
+      return is_signed(d->type) ? fmt::format("{}", std::bit_cast<std::int32_t>(d->words[3]))
+                                : fmt::format("{}", d->words[3]);
     case spv::Op::OpConstantTrue: return "true";
     case spv::Op::OpConstantFalse: return "false";
     case spv::Op::OpSpecConstantTrue:
     case spv::Op::OpSpecConstantFalse:
-    case spv::Op::OpSpecConstant: return fmt::format("specialization {}", decoration(id, spv::Decoration::SpecId).value_or(0));
+    case spv::Op::OpSpecConstant:
+      return fmt::format("specialization {}", decoration(id, spv::Decoration::SpecId).value_or(0));
     case spv::Op::OpVariable:
       if (const auto builtin = decoration(id, spv::Decoration::BuiltIn)) return builtin_name(*builtin);
       if (const auto binding = decoration(id, spv::Decoration::Binding)) return fmt::format("binding {}", *binding);

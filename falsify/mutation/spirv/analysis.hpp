@@ -30,9 +30,9 @@ class Analysis {
   /// Returns the id of the value's type, 0 for labels and types themselves.
   Id type_of(Id id) const;
 
-  bool is_float(Id type) const;   ///< 32 bits, scalar or vector
-  bool is_int(Id type) const;     ///< 32 bits, scalar
-  bool is_bool(Id type) const;    ///< scalar
+  bool is_float(Id type) const;  ///< 32 bits, scalar or vector
+  bool is_int(Id type) const;    ///< 32 bits, scalar
+  bool is_bool(Id type) const;   ///< scalar
   bool is_signed(Id type) const;
   /// Returns the element type of a vector; otherwise the type itself.
   Id scalar_of(Id type) const;
@@ -66,10 +66,10 @@ class Analysis {
   std::string chain_text(const Instruction& chain, int depth) const;
 
   const Module& module_;
-  std::vector<std::size_t> defined_at_;             ///< by id; size() if undefined
-  std::vector<std::size_t> block_;                  ///< by instruction; size() outside of functions
+  std::vector<std::size_t> defined_at_;  ///< by id; size() if undefined
+  std::vector<std::size_t> block_;       ///< by instruction; size() outside of functions
   std::vector<bool> live_;
-  std::map<std::size_t, std::size_t> dominator_;    ///< immediate, by label index; the entry block's is itself
+  std::map<std::size_t, std::size_t> dominator_;  ///< immediate, by label index; the entry block's is itself
   std::map<std::pair<Id, spv::Decoration>, std::uint32_t> decorations_;
 };
 

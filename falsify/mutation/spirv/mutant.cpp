@@ -84,14 +84,22 @@ void Draft::set_op(std::size_t at, spv::Op op) {
 
 std::vector<Operator> operators() {
   constexpr bool held_out = true;
-  return {{"barrier", false, mutate_barrier},       {"branch", false, mutate_branch},
-          {"loop", false, mutate_loop},             {"select", false, mutate_select},
-          {"store", false, mutate_store},           {"arithmetic", false, mutate_arithmetic},
-          {"function", false, mutate_function},     {"fma", false, mutate_fma},
-          {"comparison", false, mutate_comparison}, {"operand-order", false, mutate_order},
-          {"subgroup", false, mutate_subgroup},     {"component", false, mutate_component},
-          {"index", false, mutate_index},           {"constant", false, mutate_constant},
-          {"half", false, mutate_half},             {"bfloat16", held_out, mutate_bfloat16},
+  return {{"barrier", false, mutate_barrier},
+          {"branch", false, mutate_branch},
+          {"loop", false, mutate_loop},
+          {"select", false, mutate_select},
+          {"store", false, mutate_store},
+          {"arithmetic", false, mutate_arithmetic},
+          {"function", false, mutate_function},
+          {"fma", false, mutate_fma},
+          {"comparison", false, mutate_comparison},
+          {"operand-order", false, mutate_order},
+          {"subgroup", false, mutate_subgroup},
+          {"component", false, mutate_component},
+          {"index", false, mutate_index},
+          {"constant", false, mutate_constant},
+          {"half", false, mutate_half},
+          {"bfloat16", held_out, mutate_bfloat16},
           {"duplicate", held_out, mutate_duplicate}};
 }
 

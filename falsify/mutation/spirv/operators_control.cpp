@@ -27,10 +27,12 @@ void mutate_bound(const Analysis& a, std::size_t branch, Mutants& into) {
   if (!a.is_int(type)) return;
   const std::size_t at = a.index_of(compare->result);
   for (const int step : {1, -1}) {
-    Draft draft(a, at, fmt::format("{} at {}: loop bound {} {} 1", name(compare->op), at, a.text(bound), step > 0 ? "+" : "-"));
+    Draft draft(
+        a, at, fmt::format("{} at {}: loop bound {} {} 1", name(compare->op), at, a.text(bound), step > 0 ? "+" : "-"));
     Words changed = compare->words;
     if (a.opcode(bound) == spv::Op::OpConstant) {
-      changed[compare->ids[side]] = draft.constant(type, a.definition(bound)->words[3] + static_cast<std::uint32_t>(step));
+      changed[compare->ids[side]] =
+          draft.constant(type, a.definition(bound)->words[3] + static_cast<std::uint32_t>(step));
       draft.replace(at, {changed});
     } else {
       const Id moved = draft.fresh();
@@ -101,7 +103,9 @@ void mutate_loop(const Analysis& a, std::size_t at, Mutants& into) {
 void mutate_select(const Analysis& a, std::size_t at, Mutants& into) {
   const Instruction& select = a.at(at);
   if (select.op != spv::Op::OpSelect) return;
-  Draft draft(a, at, fmt::format("OpSelect at {}: arms exchanged, {} for {}", at, a.text(select.operand(2)), a.text(select.operand(1))));
+  Draft draft(a, at,
+              fmt::format("OpSelect at {}: arms exchanged, {} for {}", at, a.text(select.operand(2)),
+                          a.text(select.operand(1))));
   Words changed = select.words;
   std::swap(changed[select.ids[1]], changed[select.ids[2]]);
   draft.replace(at, {changed});
@@ -110,7 +114,9 @@ void mutate_select(const Analysis& a, std::size_t at, Mutants& into) {
 
 void mutate_store(const Analysis& a, std::size_t at, Mutants& into) {
   if (a.at(at).op != spv::Op::OpStore) return;
-  Draft draft(a, at, fmt::format("OpStore at {} dropped: {} to {}", at, a.text(a.at(at).operand(1)), a.text(a.at(at).operand(0))));
+  Draft draft(
+      a, at,
+      fmt::format("OpStore at {} dropped: {} to {}", at, a.text(a.at(at).operand(1)), a.text(a.at(at).operand(0))));
   draft.replace(at, {});
   into.push_back(draft.take());
 }

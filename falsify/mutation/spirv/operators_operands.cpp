@@ -109,7 +109,8 @@ void mutate_chain(const Analysis& a, std::size_t at, Mutants& into) {
     if (known && a.opcode(type) != Op::OpTypeRuntimeArray) {
       if (const std::uint32_t n = places(a, type, *known); n > 1) {
         const std::uint32_t next = (*known + 1) % n;
-        Draft draft(a, at, fmt::format("{} at {}: index {} -> {} of {}", name(chain.op), at, *known, next, a.text(base)));
+        Draft draft(a, at,
+                    fmt::format("{} at {}: index {} -> {} of {}", name(chain.op), at, *known, next, a.text(base)));
         draft.set(at, chain.ids[i], draft.constant(a.type_of(index), next));
         into.push_back(draft.take());
       }
@@ -126,8 +127,15 @@ template <class Through>
 void narrow(const Analysis& a, std::size_t at, std::string_view says, Mutants& into, const Through& through) {
   const Instruction& x = a.at(at);
   switch (x.op) {
-    case Op::OpFAdd: case Op::OpFSub: case Op::OpFMul: case Op::OpFDiv: case Op::OpVectorTimesScalar: case Op::OpDot:
-    case Op::OpFMod: case Op::OpFRem: case Op::OpExtInst: break;
+    case Op::OpFAdd:
+    case Op::OpFSub:
+    case Op::OpFMul:
+    case Op::OpFDiv:
+    case Op::OpVectorTimesScalar:
+    case Op::OpDot:
+    case Op::OpFMod:
+    case Op::OpFRem:
+    case Op::OpExtInst: break;
     default: return;
   }
   if (!a.is_float(x.type)) return;
@@ -155,7 +163,9 @@ void mutate_index(const Analysis& a, std::size_t at, Mutants& into) {
     if (!a.is_coordinate(a.variable_of(x.operand(0)))) mutate_chain(a, at, into);
   } else if (x.op == Op::OpCompositeExtract && a.opcode(a.type_of(x.operand(0))) == Op::OpTypeVector) {
     const std::uint32_t n = a.definition(a.type_of(x.operand(0)))->words[3], next = (x.words[4] + 1) % n;
-    Draft draft(a, at, fmt::format("OpCompositeExtract at {}: component {} -> {} of {}", at, x.words[4], next, a.text(x.operand(0))));
+    Draft draft(
+        a, at,
+        fmt::format("OpCompositeExtract at {}: component {} -> {} of {}", at, x.words[4], next, a.text(x.operand(0))));
     draft.set(at, 4, next);
     into.push_back(draft.take());
   }
@@ -171,7 +181,9 @@ void mutate_component(const Analysis& a, std::size_t at, Mutants& into) {
   if (!now) return;
   for (std::uint32_t other = 0; other < 3; ++other) {
     if (other == *now) continue;
-    Draft draft(a, at, fmt::format("{} at {}: {} -> .{}", name(x.op), at, a.text(chain ? x.result : x.operand(0)), "xyz"[other]));
+    Draft draft(
+        a, at,
+        fmt::format("{} at {}: {} -> .{}", name(x.op), at, a.text(chain ? x.result : x.operand(0)), "xyz"[other]));
     if (chain) draft.set(at, x.ids[1], draft.constant(a.type_of(x.operand(1)), other));
     else draft.set(at, 4, other);
     into.push_back(draft.take());
@@ -198,8 +210,9 @@ void mutate_bfloat16(const Analysis& a, std::size_t at, Mutants& into) {
       mask = draft.constant(scalar, 0xffff0000u);
     }
     const Id cast = draft.fresh(), cut = draft.fresh();
-    return std::vector<Words>{encode(Op::OpBitcast, {bits, cast, wide}), encode(Op::OpBitwiseAnd, {bits, cut, cast, mask}),
-                       encode(Op::OpBitcast, {x.type, x.result, cut})};
+    return std::vector<Words>{encode(Op::OpBitcast, {bits, cast, wide}),
+                              encode(Op::OpBitwiseAnd, {bits, cut, cast, mask}),
+                              encode(Op::OpBitcast, {x.type, x.result, cut})};
   });
 }
 

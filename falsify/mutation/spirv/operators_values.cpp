@@ -12,9 +12,7 @@ namespace {
 using Op = spv::Op;
 using Others = std::map<Op, std::vector<Op>>;
 
-std::string place(const Analysis& a, std::size_t at) {
-  return fmt::format("{} at {}", name(a.at(at).op), at);
-}
+std::string place(const Analysis& a, std::size_t at) { return fmt::format("{} at {}", name(a.at(at).op), at); }
 
 void exchange_opcode(const Analysis& a, std::size_t at, const Others& others, Mutants& into) {
   const auto found = others.find(a.at(at).op);
@@ -27,7 +25,8 @@ void exchange_opcode(const Analysis& a, std::size_t at, const Others& others, Mu
 }
 
 /// Replaces the value by one of its operands.
-void replace_by_operand(const Analysis& a, std::size_t at, std::size_t operand, std::string description, Mutants& into) {
+void replace_by_operand(const Analysis& a, std::size_t at, std::size_t operand, std::string description,
+                        Mutants& into) {
   const Instruction& x = a.at(at);
   Draft draft(a, at, std::move(description));
   draft.replace(at, {encode(Op::OpCopyObject, {x.type, x.result, x.operand(operand)})});
@@ -37,7 +36,9 @@ void replace_by_operand(const Analysis& a, std::size_t at, std::size_t operand, 
 void with_operand(const Analysis& a, std::size_t at, std::size_t to, std::size_t from, Mutants& into) {
   const Instruction& x = a.at(at);
   if (a.type_of(x.operand(to)) != a.type_of(x.operand(from)) || x.operand(to) == x.operand(from)) return;
-  Draft draft(a, at, fmt::format("{}: {} in the place of {} too", place(a, at), a.text(x.operand(from)), a.text(x.operand(to))));
+  Draft draft(
+      a, at,
+      fmt::format("{}: {} in the place of {} too", place(a, at), a.text(x.operand(from)), a.text(x.operand(to))));
   draft.set(at, x.ids[to], x.operand(from));
   into.push_back(draft.take());
 }
@@ -45,7 +46,8 @@ void with_operand(const Analysis& a, std::size_t at, std::size_t to, std::size_t
 void swap_operands(const Analysis& a, std::size_t at, std::size_t i, std::size_t j, Mutants& into) {
   const Instruction& x = a.at(at);
   if (a.type_of(x.operand(i)) != a.type_of(x.operand(j)) || x.operand(i) == x.operand(j)) return;
-  Draft draft(a, at, fmt::format("{}: operands {} and {} exchanged", place(a, at), a.text(x.operand(i)), a.text(x.operand(j))));
+  Draft draft(
+      a, at, fmt::format("{}: operands {} and {} exchanged", place(a, at), a.text(x.operand(i)), a.text(x.operand(j))));
   Words changed = x.words;
   std::swap(changed[x.ids[i]], changed[x.ids[j]]);
   draft.replace(at, {changed});
@@ -53,13 +55,26 @@ void swap_operands(const Analysis& a, std::size_t at, std::size_t i, std::size_t
 }
 
 /// True for a function of GLSL.std.450. Operands begin after the set's id.
-bool is_function(const Instruction& x, GLSLstd450 function) { return x.op == Op::OpExtInst && x.words[4] == static_cast<std::uint32_t>(function); }
+bool is_function(const Instruction& x, GLSLstd450 function) {
+  return x.op == Op::OpExtInst && x.words[4] == static_cast<std::uint32_t>(function);
+}
 
 bool computes(Op op) {
   switch (op) {
-    case Op::OpIAdd: case Op::OpISub: case Op::OpIMul: case Op::OpUDiv: case Op::OpSDiv: case Op::OpUMod: case Op::OpSMod:
-    case Op::OpSRem: case Op::OpFAdd: case Op::OpFSub: case Op::OpFMul: case Op::OpFDiv: case Op::OpFMod: case Op::OpFRem:
-      return true;
+    case Op::OpIAdd:
+    case Op::OpISub:
+    case Op::OpIMul:
+    case Op::OpUDiv:
+    case Op::OpSDiv:
+    case Op::OpUMod:
+    case Op::OpSMod:
+    case Op::OpSRem:
+    case Op::OpFAdd:
+    case Op::OpFSub:
+    case Op::OpFMul:
+    case Op::OpFDiv:
+    case Op::OpFMod:
+    case Op::OpFRem: return true;
     default: return false;
   }
 }
@@ -135,7 +150,8 @@ void mutate_function(const Analysis& a, std::size_t at, Mutants& into) {
     }
   if (is_function(x, GLSLstd450FAbs) || is_function(x, GLSLstd450SAbs) || is_function(x, GLSLstd450FClamp) ||
       is_function(x, GLSLstd450UClamp) || is_function(x, GLSLstd450SClamp))
-    replace_by_operand(a, at, 1, fmt::format("OpExtInst at {}: {} without abs or clamp", at, a.text(x.operand(1))), into);
+    replace_by_operand(a, at, 1, fmt::format("OpExtInst at {}: {} without abs or clamp", at, a.text(x.operand(1))),
+                       into);
   if (is_function(x, GLSLstd450Fma)) {
     swap_operands(a, at, 1, 3, into);
     swap_operands(a, at, 2, 3, into);
@@ -177,15 +193,32 @@ void mutate_comparison(const Analysis& a, std::size_t at, Mutants& into) {
 
 void mutate_order(const Analysis& a, std::size_t at, Mutants& into) {
   switch (a.at(at).op) {
-    case Op::OpISub: case Op::OpFSub: case Op::OpUDiv: case Op::OpSDiv: case Op::OpFDiv: case Op::OpUMod: case Op::OpSMod:
-    case Op::OpSRem: case Op::OpFMod: case Op::OpFRem:
-    case Op::OpShiftLeftLogical: case Op::OpShiftRightLogical: case Op::OpShiftRightArithmetic:
-    case Op::OpULessThan: case Op::OpULessThanEqual: case Op::OpUGreaterThan: case Op::OpUGreaterThanEqual:
-    case Op::OpSLessThan: case Op::OpSLessThanEqual: case Op::OpSGreaterThan: case Op::OpSGreaterThanEqual:
-    case Op::OpFOrdLessThan: case Op::OpFOrdLessThanEqual: case Op::OpFOrdGreaterThan: case Op::OpFOrdGreaterThanEqual:
-    case Op::OpCompositeConstruct:
-      swap_operands(a, at, 0, 1, into);
-      break;
+    case Op::OpISub:
+    case Op::OpFSub:
+    case Op::OpUDiv:
+    case Op::OpSDiv:
+    case Op::OpFDiv:
+    case Op::OpUMod:
+    case Op::OpSMod:
+    case Op::OpSRem:
+    case Op::OpFMod:
+    case Op::OpFRem:
+    case Op::OpShiftLeftLogical:
+    case Op::OpShiftRightLogical:
+    case Op::OpShiftRightArithmetic:
+    case Op::OpULessThan:
+    case Op::OpULessThanEqual:
+    case Op::OpUGreaterThan:
+    case Op::OpUGreaterThanEqual:
+    case Op::OpSLessThan:
+    case Op::OpSLessThanEqual:
+    case Op::OpSGreaterThan:
+    case Op::OpSGreaterThanEqual:
+    case Op::OpFOrdLessThan:
+    case Op::OpFOrdLessThanEqual:
+    case Op::OpFOrdGreaterThan:
+    case Op::OpFOrdGreaterThanEqual:
+    case Op::OpCompositeConstruct: swap_operands(a, at, 0, 1, into); break;
     default: break;
   }
 }
@@ -200,11 +233,16 @@ void mutate_duplicate(const Analysis& a, std::size_t at, Mutants& into) {
 
 void mutate_subgroup(const Analysis& a, std::size_t at, Mutants& into) {
   static const Others others = {
-      {Op::OpGroupNonUniformFAdd, {Op::OpGroupNonUniformFMax}}, {Op::OpGroupNonUniformFMax, {Op::OpGroupNonUniformFMin}},
-      {Op::OpGroupNonUniformFMin, {Op::OpGroupNonUniformFMax}}, {Op::OpGroupNonUniformFMul, {Op::OpGroupNonUniformFAdd}},
-      {Op::OpGroupNonUniformIAdd, {Op::OpGroupNonUniformUMax}}, {Op::OpGroupNonUniformUMax, {Op::OpGroupNonUniformUMin}},
-      {Op::OpGroupNonUniformUMin, {Op::OpGroupNonUniformUMax}}, {Op::OpGroupNonUniformSMax, {Op::OpGroupNonUniformSMin}},
-      {Op::OpGroupNonUniformSMin, {Op::OpGroupNonUniformSMax}}, {Op::OpGroupNonUniformAll, {Op::OpGroupNonUniformAny}},
+      {Op::OpGroupNonUniformFAdd, {Op::OpGroupNonUniformFMax}},
+      {Op::OpGroupNonUniformFMax, {Op::OpGroupNonUniformFMin}},
+      {Op::OpGroupNonUniformFMin, {Op::OpGroupNonUniformFMax}},
+      {Op::OpGroupNonUniformFMul, {Op::OpGroupNonUniformFAdd}},
+      {Op::OpGroupNonUniformIAdd, {Op::OpGroupNonUniformUMax}},
+      {Op::OpGroupNonUniformUMax, {Op::OpGroupNonUniformUMin}},
+      {Op::OpGroupNonUniformUMin, {Op::OpGroupNonUniformUMax}},
+      {Op::OpGroupNonUniformSMax, {Op::OpGroupNonUniformSMin}},
+      {Op::OpGroupNonUniformSMin, {Op::OpGroupNonUniformSMax}},
+      {Op::OpGroupNonUniformAll, {Op::OpGroupNonUniformAny}},
       {Op::OpGroupNonUniformAny, {Op::OpGroupNonUniformAll}},
       {Op::OpGroupNonUniformShuffleUp, {Op::OpGroupNonUniformShuffleDown}},
       {Op::OpGroupNonUniformShuffleDown, {Op::OpGroupNonUniformShuffleUp}},

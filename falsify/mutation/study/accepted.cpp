@@ -33,7 +33,8 @@ bool may_exist(const Accepted& entry, const Survey& survey) {
     }
   }
   const auto all = kernels();
-  const bool named = std::ranges::any_of(all, [&](const Kernel& k) { return matches(entry, k.id) && surveyed.contains(k.id); });
+  const bool named =
+      std::ranges::any_of(all, [&](const Kernel& k) { return matches(entry, k.id) && surveyed.contains(k.id); });
   return !named || std::ranges::any_of(all, [&](const Kernel& k) {
     const bool same_back_end = k.role == KernelRole::kernel && k.backend == survey.sets.front()->original().backend;
     return same_back_end && matches(entry, k.id) && !surveyed.contains(k.id);
@@ -42,7 +43,9 @@ bool may_exist(const Accepted& entry, const Survey& survey) {
 
 /// Returns the results of mutants that the entry names.
 auto results_of(auto& results, const Accepted& entry) {
-  return results | std::views::filter([&](const json& m) { return m["hash"] == entry.hash && matches(entry, m["kernel"].template get<std::string>()); });
+  return results | std::views::filter([&](const json& m) {
+           return m["hash"] == entry.hash && matches(entry, m["kernel"].template get<std::string>());
+         });
 }
 
 InputError wrong(const std::string& file, const Accepted& entry, const std::string& what, const std::string& remedy) {
@@ -60,9 +63,11 @@ std::vector<Accepted> read_accepted(const std::filesystem::path& file) {
   std::set<std::pair<std::string, std::string>> seen;
   for (const json& entry : document) {
     for (const char* key : {"hash", "kernel", "reason"})
-      if (!entry.is_object() || entry.size() != 3 || !entry.contains(key) || !entry[key].is_string() || entry[key] == "")
+      if (!entry.is_object() || entry.size() != 3 || !entry.contains(key) || !entry[key].is_string() ||
+          entry[key] == "")
         throw no_list("entry " + std::to_string(accepted.size() + 1) + " is no accepted survivor: " + entry.dump());
-    accepted.push_back({entry["hash"].get<std::string>(), entry["kernel"].get<std::string>(), entry["reason"].get<std::string>()});
+    accepted.push_back(
+        {entry["hash"].get<std::string>(), entry["kernel"].get<std::string>(), entry["reason"].get<std::string>()});
     if (!seen.emplace(accepted.back().hash, accepted.back().kernel).second)
       throw no_list("two entries accept " + accepted.back().hash + " of " + accepted.back().kernel);
   }
@@ -72,7 +77,8 @@ std::vector<Accepted> read_accepted(const std::filesystem::path& file) {
 void expect_mutants(const std::vector<Accepted>& accepted, const Survey& survey, const std::string& file) {
   for (const Accepted& entry : accepted)
     if (!may_exist(entry, survey))
-      throw wrong(file, entry, ": there is no such mutant", "remove the entry, or accept the mutant that took its place");
+      throw wrong(file, entry, ": there is no such mutant",
+                  "remove the entry, or accept the mutant that took its place");
 }
 
 void accept(std::vector<json>& results, const std::vector<Accepted>& accepted) {
@@ -87,8 +93,11 @@ void accept(std::vector<json>& results, const std::vector<Accepted>& accepted) {
 void expect_needed(const std::vector<json>& results, const std::vector<Accepted>& accepted, const std::string& file) {
   for (const Accepted& entry : accepted) {
     auto tried = results_of(results, entry);
-    if (tried.empty() || !std::ranges::all_of(tried, [](const json& m) { return status_of(m) == MutantStatus::killed; })) continue;
-    throw wrong(file, entry, " is not needed: " + tried.front()["by"].get<std::string>() + " kills it", "remove the entry");
+    if (tried.empty() ||
+        !std::ranges::all_of(tried, [](const json& m) { return status_of(m) == MutantStatus::killed; }))
+      continue;
+    throw wrong(file, entry, " is not needed: " + tried.front()["by"].get<std::string>() + " kills it",
+                "remove the entry");
   }
 }
 

@@ -29,6 +29,7 @@ void accept(std::vector<nlohmann::json>& results, const std::vector<Accepted>& a
 
 /// Throws InputError for an entry that is not needed: all its mutants that were tried were killed. Call it before
 /// saving the results.
-void expect_needed(const std::vector<nlohmann::json>& results, const std::vector<Accepted>& accepted, const std::string& file);
+void expect_needed(const std::vector<nlohmann::json>& results, const std::vector<Accepted>& accepted,
+                   const std::string& file);
 
 }  // namespace assay::falsify

@@ -24,7 +24,9 @@ void AutomaticMutant::complete(const Kernel& right, std::function<void(const Cal
   kernel.run = std::move(run);
 }
 
-MutantSourceRegistration::MutantSourceRegistration(Backend backend, MutantSource source) { sources()[backend] = source; }
+MutantSourceRegistration::MutantSourceRegistration(Backend backend, MutantSource source) {
+  sources()[backend] = source;
+}
 
 MutantSource mutant_source(Backend backend) {
   const auto found = sources().find(backend);

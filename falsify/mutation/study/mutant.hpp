@@ -22,7 +22,7 @@ struct AutomaticMutant {
   std::string hash;         ///< of the mutated program: the same in every run of this version
   std::string id;           ///< the original's, "#" and the hash
   const Kernel* original = nullptr;
-  Kernel kernel;            ///< for campaigns; its views refer to this mutant, which must not move
+  Kernel kernel;  ///< for campaigns; its views refer to this mutant, which must not move
 
   AutomaticMutant() = default;
   AutomaticMutant(const AutomaticMutant&) = delete;
@@ -53,8 +53,8 @@ class MutantSet {
 
 /// All mutants of the surveyed kernels.
 struct Survey {
-  std::string device;       ///< device of the mutants
-  bool on_processor = true; ///< false: a GPU, which a mutant that never ends would block (screen())
+  std::string device;        ///< device of the mutants
+  bool on_processor = true;  ///< false: a GPU, which a mutant that never ends would block (screen())
   std::vector<std::unique_ptr<MutantSet>> sets;
   bool ends_by_itself = false;  ///< each mutant carries a limit of its own: no screening on a GPU
 };

@@ -70,7 +70,8 @@ std::set<std::string> ended_in(const nlohmann::json& report, const std::string& 
   const char* const remedy = "name the output of `assay mutants --automatic --backend vulkan --json` on lavapipe";
   if (!report.is_object() || report.value("schema", "") != kAutomaticSchema)
     throw InputError(file, "is no report of automatic mutants of this version", remedy);
-  if (!report.value("on_processor", false)) throw InputError(file, "reports a run on a GPU: it screens nothing", remedy);
+  if (!report.value("on_processor", false))
+    throw InputError(file, "reports a run on a GPU: it screens nothing", remedy);
   std::set<std::string> ended;
   for (const auto& m : report.at("mutants"))
     if (m.at("ended").get<bool>()) ended.insert(m.at("hash").get<std::string>());

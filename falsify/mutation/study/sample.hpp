@@ -14,9 +14,9 @@ namespace assay::falsify {
 using MutantList = std::vector<std::unique_ptr<AutomaticMutant>>;
 
 struct Sample {
-  MutantList mutants;           ///< in order of kernel, then as drawn
-  std::size_t generated = 0;    ///< mutants of the selection, valid or not
-  std::size_t invalid = 0;      ///< among those examined while drawing
+  MutantList mutants;                                           ///< in order of kernel, then as drawn
+  std::size_t generated = 0;                                    ///< mutants of the selection, valid or not
+  std::size_t invalid = 0;                                      ///< among those examined while drawing
   std::map<std::string, std::array<std::size_t, 2>> by_kernel;  ///< generated, invalid
 };
 

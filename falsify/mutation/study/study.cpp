@@ -128,10 +128,17 @@ std::chrono::milliseconds call_limit(const Kernel& right, std::chrono::milliseco
 }
 
 /// Makes the result of a mutant with any status.
-json result_of(const AutomaticMutant& mutant, MutantStatus status, bool ended, Clock::time_point begin, const json& details) {
-  json j{{"kernel", mutant.original->id}, {"op", mutant.original->op},      {"part", mutant.part},
-         {"family", mutant.family},       {"held_out", mutant.held_out},    {"description", mutant.description},
-         {"hash", mutant.hash},           {"status", name(status)},         {"ended", ended},
+json result_of(const AutomaticMutant& mutant, MutantStatus status, bool ended, Clock::time_point begin,
+               const json& details) {
+  json j{{"kernel", mutant.original->id},
+         {"op", mutant.original->op},
+         {"part", mutant.part},
+         {"family", mutant.family},
+         {"held_out", mutant.held_out},
+         {"description", mutant.description},
+         {"hash", mutant.hash},
+         {"status", name(status)},
+         {"ended", ended},
          {"seconds", std::chrono::duration<double>(Clock::now() - begin).count()}};
   j.update(details);
   return j;
@@ -145,10 +152,14 @@ json complaint_of_original(const Kernel& original, const StudyOptions& options, 
   for (int number = 0; number < std::min(options.cases, kFirstCases); ++number)
     for (const Obligation& obligation : obligations(op.name)) {
       if (number % draw_spec(obligation.info->by).every != 0) continue;
-      const Case c = draw(op, *obligation.info, options.seed, static_cast<std::uint64_t>(number), {.in_blocks = traits(original.backend).blocks}).value();
+      const Case c = draw(op, *obligation.info, options.seed, static_cast<std::uint64_t>(number),
+                          {.in_blocks = traits(original.backend).blocks})
+                         .value();
       const Outcome outcome = try_obligation(obligation.check, op, original, c, worker);
       if (outcome.kind == Outcome::Kind::falsified)
-        return {{"by", obligation.info->id}, {"says", describe(op, c)}, {"why", "its original, built anew: " + outcome.finding->message}};
+        return {{"by", obligation.info->id},
+                {"says", describe(op, c)},
+                {"why", "its original, built anew: " + outcome.finding->message}};
     }
   return nullptr;
 } catch (const Unavailable&) {  // the study will report it
@@ -202,7 +213,8 @@ class Study {
     if (!fails(obligation, right_, c)) return true;
     worker_.restart();
     if (const Outcome again = attempt(obligation, right_, c); again.kind == Outcome::Kind::falsified) {
-      if (again.finding->kind != Finding::Kind::hang) decide(MutantStatus::unsound, {{"by", obligation.info->id}, {"says", describe(op_, c)}});
+      if (again.finding->kind != Finding::Kind::hang)
+        decide(MutantStatus::unsound, {{"by", obligation.info->id}, {"says", describe(op_, c)}});
       return false;
     }
     worker_.restart();
@@ -210,8 +222,12 @@ class Study {
   }
 
   void killed(const Obligation& obligation, const Case& c, const Outcome& outcome, std::string_view phase) {
-    decide(MutantStatus::killed, {{"by", obligation.info->id}, {"cases", cases_}, {"kind", name(outcome.finding->kind)},
-                      {"finding", outcome.finding->message}, {"says", describe(op_, c)}, {"phase", phase}});
+    decide(MutantStatus::killed, {{"by", obligation.info->id},
+                                  {"cases", cases_},
+                                  {"kind", name(outcome.finding->kind)},
+                                  {"finding", outcome.finding->message},
+                                  {"says", describe(op_, c)},
+                                  {"phase", phase}});
   }
 
   /// Tries an obligation on a case; returns true if the outcome decides the mutant's status.
@@ -229,7 +245,9 @@ class Study {
     for (int number = begin; number < end; ++number)
       for (const Obligation& obligation : obligations(op_.name)) {
         if (number % draw_spec(obligation.info->by).every != 0) continue;
-        const Case c = draw(op_, *obligation.info, options_.seed, static_cast<std::uint64_t>(number), {.in_blocks = traits(right_.backend).blocks}).value();
+        const Case c = draw(op_, *obligation.info, options_.seed, static_cast<std::uint64_t>(number),
+                            {.in_blocks = traits(right_.backend).blocks})
+                           .value();
         ++cases_;
         if (decides(obligation, c, "campaign")) return true;
       }
@@ -331,7 +349,8 @@ class Study {
   Case near(Case c, std::size_t turn) {
     Random random(derive(c.seed, "near") ^ scramble(turn));
     c.seed = random.bits();
-    c.strategy = op_.directed && random.chance(0.5) ? Strategy::directed : static_cast<Strategy>(random.below(kStrategies));
+    c.strategy =
+        op_.directed && random.chance(0.5) ? Strategy::directed : static_cast<Strategy>(random.below(kStrategies));
     if (c.strategy == Strategy::directed && !op_.directed) c.strategy = Strategy::gaussian;
     if (random.chance(0.25)) c.layout = static_cast<Layout>(random.below(kNearLayouts));
     return c;
@@ -339,10 +358,13 @@ class Study {
 
   void decide_survivor() {
     if (late_ > 0) details_["late"] = late_;
-    if (compared_ == 0) return decide(MutantStatus::unavailable, {{"why", "the kernel itself takes none of the cases to compare on"}});
+    if (compared_ == 0)
+      return decide(MutantStatus::unavailable, {{"why", "the kernel itself takes none of the cases to compare on"}});
     if (differing_ == 0) return decide(MutantStatus::equivalent, {{"compared", compared_}});
-    decide(MutantStatus::survivor, {{"compared", compared_}, {"differs", differing_}, {"worst", std::min(worst_, kMost)},
-                    {"worst_of_original", std::min(worst_of_right_, kMost)}});
+    decide(MutantStatus::survivor, {{"compared", compared_},
+                                    {"differs", differing_},
+                                    {"worst", std::min(worst_, kMost)},
+                                    {"worst_of_original", std::min(worst_of_right_, kMost)}});
     details_.update(first_);
   }
 
@@ -351,7 +373,9 @@ class Study {
     for (const Obligation& obligation : obligations(op_.name))
       for (int number = 0; number < options_.cases; ++number) {
         if (number % draw_spec(obligation.info->by).every != 0) continue;
-        const Case c = draw(op_, *obligation.info, options_.seed, static_cast<std::uint64_t>(number), {.in_blocks = traits(right_.backend).blocks}).value();
+        const Case c = draw(op_, *obligation.info, options_.seed, static_cast<std::uint64_t>(number),
+                            {.in_blocks = traits(right_.backend).blocks})
+                           .value();
         if (!fails(obligation, wrong_, c)) continue;
         ids.push_back(obligation.info->id);
         break;
@@ -369,9 +393,10 @@ class Study {
   json details_ = json::object();
   bool ended_ = true;
   int cases_ = 0, compared_ = 0, differing_ = 0;
-  int late_ = 0;            ///< calls that hung once, and not when repeated
-  json first_;              ///< case with different bits
-  double last_worst_ = 0, worst_ = 0, worst_of_right_ = 0;  ///< errors relative to the bound, on cases with different bits
+  int late_ = 0;  ///< calls that hung once, and not when repeated
+  json first_;    ///< case with different bits
+  /// errors relative to the bound, on cases with different bits
+  double last_worst_ = 0, worst_ = 0, worst_of_right_ = 0;
 };
 
 }  // namespace
@@ -396,14 +421,17 @@ std::vector<json> run_study(const MutantList& mutants, const StudyOptions& optio
                        json results = json::array();
                        const json wrong = complaint_of_original(*batch.front()->original, options, worker);
                        for (const auto& mutant : batch)
-                         results.push_back(wrong.is_null() ? study(*mutant, options, worker)
-                                                           : result_of(*mutant, MutantStatus::unsound, true, Clock::now(), wrong));
+                         results.push_back(wrong.is_null()
+                                               ? study(*mutant, options, worker)
+                                               : result_of(*mutant, MutantStatus::unsound, true, Clock::now(), wrong));
                        return results;
                      }});
     tasks.back().died = [batch = Batch(mutants).subspan(begin, end - begin)](int status) {
-      const json why{{"why", fmt::format("the process that judged it and {} others ended with wait status {:#x}", batch.size() - 1, status)}};
+      const json why{{"why", fmt::format("the process that judged it and {} others ended with wait status {:#x}",
+                                         batch.size() - 1, status)}};
       json results = json::array();
-      for (const auto& mutant : batch) results.push_back(result_of(*mutant, MutantStatus::unsound, false, Clock::now(), why));
+      for (const auto& mutant : batch)
+        results.push_back(result_of(*mutant, MutantStatus::unsound, false, Clock::now(), why));
       return results;
     };
   }

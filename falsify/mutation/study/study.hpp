@@ -21,13 +21,13 @@
 namespace assay::falsify {
 
 struct StudyOptions {
-  int cases = 15;          ///< of each obligation before a mutant counts as surviving
-  int attack_cases = 2000; ///< cases on which a survivor is compared with the original
-  int differing = 60;      ///< cases with different bits on which obligations are tried, before it counts as a survivor
+  int cases = 15;           ///< of each obligation before a mutant counts as surviving
+  int attack_cases = 2000;  ///< cases on which a survivor is compared with the original
+  int differing = 60;  ///< cases with different bits on which obligations are tried, before it counts as a survivor
   std::uint64_t seed = 1;
   std::chrono::milliseconds limit{5000};  ///< a call that takes longer is a hang
-  bool matrix = false;     ///< try every obligation on killed mutants
-  int batch = 16;          ///< at most this many mutants of one kernel share a driver and a worker
+  bool matrix = false;                    ///< try every obligation on killed mutants
+  int batch = 16;                         ///< at most this many mutants of one kernel share a driver and a worker
 };
 
 /// Returns one object per mutant: kernel, op, part, family, held_out, description, hash, seconds, `ended` (no call

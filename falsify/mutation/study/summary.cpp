@@ -18,7 +18,8 @@ using nlohmann::json;
 
 namespace {
 
-constexpr std::string_view kStatusNames[] = {"killed", "equivalent", "survivor", "accepted", "survived", "unsound", "unavailable"};
+constexpr std::string_view kStatusNames[] = {"killed",   "equivalent", "survivor",   "accepted",
+                                             "survived", "unsound",    "unavailable"};
 static_assert(std::size(kStatusNames) == std::size(kMutantStatuses));
 
 /// Returns the matrix' remark on an obligation.
@@ -42,9 +43,9 @@ json suites(const json& report) {
     seconds += m["seconds"].get<double>();
     suite["obligations"].push_back({{"id", m[m.contains("hash") ? "hash" : "mutant"]},
                                     {"claim", fault_of(m)},
-                                    {"verdict", missed                    ? "falsified"
+                                    {"verdict", missed                  ? "falsified"
                                                 : status == unavailable ? "unavailable"
-                                                                          : "passed"},
+                                                                        : "passed"},
                                     {"reason", std::string(name(status)) + " " + m.value("says", m.value("why", ""))},
                                     {"seconds", m["seconds"]}});
   }
@@ -60,7 +61,9 @@ std::string_view name(MutantStatus status) { return kStatusNames[static_cast<std
 MutantStatus status_of(const json& mutant) {
   const std::string text = mutant["status"].get<std::string>();
   const auto at = std::ranges::find(kStatusNames, text);
-  if (at == std::end(kStatusNames)) throw InputError("mutant " + name_of(mutant), "has the status '" + text + "', which is none", "write the report anew");
+  if (at == std::end(kStatusNames))
+    throw InputError("mutant " + name_of(mutant), "has the status '" + text + "', which is none",
+                     "write the report anew");
   return static_cast<MutantStatus>(at - std::begin(kStatusNames));
 }
 

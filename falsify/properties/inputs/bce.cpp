@@ -17,7 +17,8 @@ void direct_labels(Problem& problem, Strategy strategy, Random& random) {
   if (plain_weights)
     for (float& w : weights) w = 1;
   static constexpr double kScales[] = {1e-4, 1, 8, 20, 88, 104, 1000};
-  const auto side = static_cast<double>(random.between(-1, 1)), centre = side * kScales[random.below(std::size(kScales))];
+  const auto side = static_cast<double>(random.between(-1, 1)),
+             centre = side * kScales[random.below(std::size(kScales))];
   for (float& x : logits) x = static_cast<float>(centre + random.gaussian());
   if (random.chance(0.4))  // all labels right: the loss is only exp(-|x|)
     for (std::size_t i = 0; i < targets.size(); ++i) targets[i] = logits[i] > 0 ? 1.0F : 0.0F;

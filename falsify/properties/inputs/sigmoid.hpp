@@ -13,21 +13,11 @@ namespace assay::falsify {
 inline void sensitive_arguments(std::vector<float>& x, Random& random) {
   for (float& v : x) {
     switch (random.below(5)) {
-      case 0:
-        v = static_cast<float>(random.gaussian());
-        break;
-      case 1:
-        v = static_cast<float>(-1.2784645 + 0.01 * random.gaussian());
-        break;
-      case 2:
-        v = static_cast<float>(random.either_sign(80 + 30 * random.uniform()));
-        break;
-      case 3:
-        v = static_cast<float>(random.either_sign(40 * random.uniform()));
-        break;
-      case 4:
-        v = static_cast<float>(random.either_sign(random.by_magnitude(-60, 120)));
-        break;
+      case 0: v = static_cast<float>(random.gaussian()); break;
+      case 1: v = static_cast<float>(-1.2784645 + 0.01 * random.gaussian()); break;
+      case 2: v = static_cast<float>(random.either_sign(80 + 30 * random.uniform())); break;
+      case 3: v = static_cast<float>(random.either_sign(40 * random.uniform())); break;
+      case 4: v = static_cast<float>(random.either_sign(random.by_magnitude(-60, 120))); break;
     }
   }
 }

@@ -55,7 +55,9 @@ Outcome independent_of_batch(Trial& trial, Sizes sizes) {
   const OpDescriptor& op = trial.op();
   Random random = trial.random("batch");
   const bool large = random.chance(1.0 / 16) && sizes == Sizes::enlarged;
-  const Problem whole = large ? trial.problem(enlarged(op, trial.the_case().dims, traits(trial.kernel().backend).blocks)) : trial.problem();
+  const Problem whole = large
+                            ? trial.problem(enlarged(op, trial.the_case().dims, traits(trial.kernel().backend).blocks))
+                            : trial.problem();
   const Index extent = whole.dims[0], from = random.between(0, extent), to = random.between(from, extent);
   Problem part = whole;
   part.dims[0] = std::max(to - from, op.dims[0].min);
@@ -67,9 +69,9 @@ Outcome independent_of_batch(Trial& trial, Sizes sizes) {
   Outcome outcome = trial.against_oracle(tier, whole, all), bits;
   const std::vector<int> outputs = outputs_of(op);
   for (std::size_t o = 0; o < outputs.size(); ++o)
-    bits &= compare_bits(op.tensors[static_cast<std::size_t>(outputs[o])].name, part.shape(outputs[o]),
-                         alone.outputs[o], cut(all.outputs[o], extent, from, to),
-                         "a part of the batch, against the whole");
+    bits &=
+        compare_bits(op.tensors[static_cast<std::size_t>(outputs[o])].name, part.shape(outputs[o]), alone.outputs[o],
+                     cut(all.outputs[o], extent, from, to), "a part of the batch, against the whole");
   return outcome &= trial.related(std::move(bits), Related::by_batch, {{whole, all}, {part, alone}});
 }
 

@@ -8,8 +8,9 @@
 namespace assay::falsify {
 
 Heads::Heads(Problem& p)
-    : batch(p.dims[0]), s(p.dims[1]), t(p.dims[2]), kv_heads(p.dims[3]), heads(p.dims[4]), d(p.dims[5]), group(heads / kv_heads),
-      causal(p.params[1] != 0), q(p.values[0]), k(p.values[1]), v(p.values[2]), lengths(p.values[3]), starts(p.values[4]) {}
+    : batch(p.dims[0]), s(p.dims[1]), t(p.dims[2]), kv_heads(p.dims[3]), heads(p.dims[4]), d(p.dims[5]),
+      group(heads / kv_heads), causal(p.params[1] != 0), q(p.values[0]), k(p.values[1]), v(p.values[2]),
+      lengths(p.values[3]), starts(p.values[4]) {}
 
 Index Heads::visible(Index b, Index i) const {
   const auto length = static_cast<Index>(lengths[static_cast<std::size_t>(b)]);
@@ -23,12 +24,14 @@ namespace {
 void tile_heads(Problem& problem, bool infinite, Random& random) {
   const Heads a(problem);
   for (float& length : a.lengths)
-    if (random.chance(0.4)) length = static_cast<float>(std::max<Index>(a.t - std::lround(std::exp2(8 * random.uniform())), 0));
+    if (random.chance(0.4))
+      length = static_cast<float>(std::max<Index>(a.t - std::lround(std::exp2(8 * random.uniform())), 0));
   const auto axis = static_cast<Index>(random.below(static_cast<std::uint64_t>(a.d)));
   for (Index b = 0; b < a.batch; ++b)
     for (Index g = 0; g < a.kv_heads; ++g) {
       const TileScores scores(a.t, infinite, random);
-      for (Index j = 0; j < a.t; ++j) a.k[a.key(b, j, g, axis)] = static_cast<float>(scores(j, random) / problem.params[0]);
+      for (Index j = 0; j < a.t; ++j)
+        a.k[a.key(b, j, g, axis)] = static_cast<float>(scores(j, random) / problem.params[0]);
     }
   for (std::size_t e = 0; e < a.q.size(); ++e) a.q[e] = static_cast<Index>(e) % a.d == axis ? 1 : 0;
 }
@@ -53,28 +56,32 @@ void sensible_heads(Problem& problem, Strategy strategy, Random& random, bool in
   // One axis carries the scores: q on the axis is `along`, and k_j the wanted score of key j divided by `along` and the
   // scale. If q is zero elsewhere (`alone`), each score is one product: the error bound of a sum of d products cannot
   // hide an error.
-  const Index axis = random.chance(0.5) ? static_cast<Index>(random.below(static_cast<std::uint64_t>(a.d)))
-                                        : a.d - 1 - static_cast<Index>(random.below(static_cast<std::uint64_t>(std::min<Index>(a.d, 16))));
+  const Index axis =
+      random.chance(0.5)
+          ? static_cast<Index>(random.below(static_cast<std::uint64_t>(a.d)))
+          : a.d - 1 - static_cast<Index>(random.below(static_cast<std::uint64_t>(std::min<Index>(a.d, 16))));
   const bool alone = random.chance(kind == 7 || kind == 9 ? 0.75 : 0.25);
   const double along = alone && random.chance(0.5) ? 1 + random.uniform() : 1;
   for (Index b = 0; b < a.batch; ++b)
     for (Index g = 0; g < a.kv_heads; ++g) {
       const double step = random.uniform() * 2, far = std::exp2(5 + 9 * random.uniform());
       const SparseLogits few(a.t, random);
-      const Index chosen = random.chance(0.5) ? std::max<Index>(a.t - 1, 0) : a.t > 0 ? static_cast<Index>(random.below(static_cast<std::uint64_t>(a.t))) : 0;
+      const Index chosen = random.chance(0.5) ? std::max<Index>(a.t - 1, 0)
+                           : a.t > 0          ? static_cast<Index>(random.below(static_cast<std::uint64_t>(a.t)))
+                                              : 0;
       for (Index j = 0; j < a.t; ++j) {
         double score = 0;
         switch (kind) {
-          case 0: score = step * static_cast<double>(j); break;                     // rising: a new maximum in every tile
-          case 1: score = -step * static_cast<double>(j); break;                    // the first is the largest
-          case 2: score = j == chosen ? 20 : 0; break;                              // a single key matters
-          case 3: score = j == chosen ? 89 + 20 * random.uniform() : 0; break;      // the others almost vanish
-          case 4: score = static_cast<double>(random.below(2)) * 3; break;          // ties
-          case 5: score = 300 + random.gaussian(); break;                           // large, small differences
-          case 6: score = 0.01 * random.gaussian(); break;                          // nearly uniform
+          case 0: score = step * static_cast<double>(j); break;                 // rising: a new maximum in every tile
+          case 1: score = -step * static_cast<double>(j); break;                // the first is the largest
+          case 2: score = j == chosen ? 20 : 0; break;                          // a single key matters
+          case 3: score = j == chosen ? 89 + 20 * random.uniform() : 0; break;  // the others almost vanish
+          case 4: score = static_cast<double>(random.below(2)) * 3; break;      // ties
+          case 5: score = 300 + random.gaussian(); break;                       // large, small differences
+          case 6: score = 0.01 * random.gaussian(); break;                      // nearly uniform
           case 7:
-          case 9: score = few(random); break;                                       // a short sum
-          case 10: score = random.gaussian() - far; break;                          // all far below 0
+          case 9: score = few(random); break;               // a short sum
+          case 10: score = random.gaussian() - far; break;  // all far below 0
           default: score = 4 * random.gaussian();
         }
         for (Index c = 0; c < a.d; ++c) {
@@ -98,7 +105,8 @@ Problem weights_of_normal_size(const Trial& trial) {
   c.strategy = Strategy::gaussian;
   c.values.clear();
   c.params[0] = std::min(c.params[0], 0.125);  // scores stay within a few tens
-  return restrict_integers(trial.op(), trial.kernel(), make_problem(trial.op(), c, trial.kernel().arithmetic, trial.kernel().storage));
+  return restrict_integers(trial.op(), trial.kernel(),
+                           make_problem(trial.op(), c, trial.kernel().arithmetic, trial.kernel().storage));
 }
 
 Problem repeated_key_value_heads(const Problem& problem) {
@@ -125,7 +133,8 @@ Problem with_unseen_keys_changed(const Problem& problem, Index i, Random& random
       for (Index g = 0; g < a.kv_heads; ++g)
         for (Index c = 0; c < a.d; ++c)
           for (auto* values : {&a.k, &a.v})
-            (*values)[a.key(b, j, g, c)] = static_cast<float>(static_cast<std::int64_t>(random.between(-1000, 1000)) | 1);
+            (*values)[a.key(b, j, g, c)] =
+                static_cast<float>(static_cast<std::int64_t>(random.between(-1000, 1000)) | 1);
   return changed;
 }
 

@@ -13,7 +13,9 @@ struct Heads {
   std::size_t query(Index b, Index i, Index h, Index c) const {
     return static_cast<std::size_t>(((b * s + i) * heads + h) * d + c);
   }
-  std::size_t key(Index b, Index j, Index g, Index c) const { return static_cast<std::size_t>(((b * t + j) * kv_heads + g) * d + c); }
+  std::size_t key(Index b, Index j, Index g, Index c) const {
+    return static_cast<std::size_t>(((b * t + j) * kv_heads + g) * d + c);
+  }
   std::size_t row(Index b, Index h, Index i) const { return static_cast<std::size_t>((b * heads + h) * s + i); }
   /// Returns the number of keys that query i of sequence b sees, from the first on.
   Index visible(Index b, Index i) const;

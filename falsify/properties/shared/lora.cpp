@@ -28,7 +28,8 @@ int bits_for(const Trial& trial, Index terms) {
 
 void fill_wide(std::vector<float>& values, int bits, Random& random) {
   const std::uint64_t top = std::uint64_t{1} << (bits - 1);
-  for (float& x : values) x = static_cast<float>(random.either_sign(static_cast<double>((top + random.below(top)) | 1)));
+  for (float& x : values)
+    x = static_cast<float>(random.either_sign(static_cast<double>((top + random.below(top)) | 1)));
 }
 
 void fill_signs(std::vector<float>& values, Random& random) {

@@ -15,9 +15,11 @@ double SparseLogits::operator()(Random& random) const {
 }
 
 TileScores::TileScores(Index n, bool infinite, Random& random)
-    : kind_(std::array{Kind::stretch, Kind::stretch, Kind::stretch, Kind::stretch, Kind::growing, Kind::first, Kind::rising}[random.below(7)]),
-      runs_(n, random),
-      below_(infinite && random.chance(0.5) ? -INFINITY : random.chance(0.5) ? -200 : -60),
+    : kind_(std::array{Kind::stretch, Kind::stretch, Kind::stretch, Kind::stretch, Kind::growing, Kind::first,
+                       Kind::rising}[random.below(7)]),
+      runs_(n, random), below_(infinite && random.chance(0.5) ? -INFINITY
+                               : random.chance(0.5)           ? -200
+                                                              : -60),
       tile_(Index{16} << random.below(4)),
       step_(std::min(4.0, 60.0 * static_cast<double>(tile_) / static_cast<double>(std::max<Index>(n, 1)))),
       rise_(std::min(0.25 + random.uniform(), 2048.0 / static_cast<double>(std::max<Index>(n, 1)))) {}
@@ -54,9 +56,7 @@ void direct_logits(std::vector<float>& logits, std::vector<float>& targets, Inde
         x[classes - 1] = static_cast<float>(random.between(4, 40));
         if (random.chance(0.3)) target = static_cast<float>(classes - 1);
         break;
-      case 1:
-        all([&](Index) { return 90 * random.gaussian(); });
-        break;
+      case 1: all([&](Index) { return 90 * random.gaussian(); }); break;
       case 2:
         all([&](Index) { return random.gaussian(); });
         x[y] = static_cast<float>(random.either_sign(static_cast<double>(random.between(8, 120))));
@@ -85,12 +85,8 @@ void direct_logits(std::vector<float>& logits, std::vector<float>& targets, Inde
         if (random.chance(0.5)) x[y] = static_cast<float>(3 * random.uniform());
         break;
       }
-      case 8:
-        all([&](Index j) { return 100.0 * static_cast<double>(j) / static_cast<double>(classes); });
-        break;
-      default:
-        all([&](Index j) { return -100.0 * static_cast<double>(j) / static_cast<double>(classes); });
-        break;
+      case 8: all([&](Index j) { return 100.0 * static_cast<double>(j) / static_cast<double>(classes); }); break;
+      default: all([&](Index j) { return -100.0 * static_cast<double>(j) / static_cast<double>(classes); }); break;
     }
   }
 }

@@ -15,8 +15,7 @@ struct Matrix {
   Matrix(Index r, Index c, std::vector<float> v) : rows(r), columns(c), values(std::move(v)) {}
   /// Takes the values of a tensor of a problem.
   Matrix(const Problem& problem, int tensor)
-      : rows(problem.shape(tensor)[0]),
-        columns(problem.shape(tensor)[1]),
+      : rows(problem.shape(tensor)[0]), columns(problem.shape(tensor)[1]),
         values(problem.values[static_cast<std::size_t>(tensor)]) {}
 
   float& operator()(Index i, Index j) { return values[static_cast<std::size_t>(i * columns + j)]; }

@@ -6,7 +6,9 @@
 namespace assay::falsify {
 namespace {
 
-std::size_t byte_of(Index k, Index j, Index p) { return static_cast<std::size_t>(j * nf4_blocks(k) * kNf4Bytes + p / 2); }
+std::size_t byte_of(Index k, Index j, Index p) {
+  return static_cast<std::size_t>(j * nf4_blocks(k) * kNf4Bytes + p / 2);
+}
 unsigned code_of(const std::vector<float>& codes, Index k, Index j, Index p) {
   const auto pair = static_cast<unsigned>(codes[byte_of(k, j, p)]);
   return p % 2 == 0 ? pair / 16 : pair % 16;

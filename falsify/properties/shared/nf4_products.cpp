@@ -57,7 +57,8 @@ Problem weight_rows(const Problem& whole, Nf4Product form, Index from, Index to)
   if (form == Nf4Product::plain) {
     part.values[0].clear();
     for (Index i = 0; i < e.m; ++i) {
-      const auto own = row(whole.values[0], e.n, i).subspan(static_cast<std::size_t>(from), static_cast<std::size_t>(to - from));
+      const auto own =
+          row(whole.values[0], e.n, i).subspan(static_cast<std::size_t>(from), static_cast<std::size_t>(to - from));
       part.values[0].insert(part.values[0].end(), own.begin(), own.end());
     }
   }
@@ -85,7 +86,8 @@ Outcome nf4_decodes(Trial& trial, Nf4Product form) {
     const Index at = random.between(0, count - 1);
     left[static_cast<std::size_t>(i * count + at)] = 1;
     for (Index j = 0; j < width; ++j)
-      want.push_back(Bounded::input(weights[static_cast<std::size_t>(form == Nf4Product::nt ? j * e.k + at : at * e.k + j)]));
+      want.push_back(
+          Bounded::input(weights[static_cast<std::size_t>(form == Nf4Product::nt ? j * e.k + at : at * e.k + j)]));
   }
   const Problem identity = with_left(problem, form, std::move(left), rows);
   const Run run = trial.run(identity);
@@ -142,7 +144,8 @@ Outcome nf4_single_row(Trial& trial, Nf4Product form) {
   std::vector<double> bound = result_bounds(trial, one);
   for (double& b : bound) b = drawn_exact(trial) ? 0 : 2 * b;
   const auto own = row(whole.outputs[0], problem.shape(3)[1], i);
-  return compare_within(output_name(trial), one.shape(3), widened(run.outputs[0]), widened({own.begin(), own.end()}), bound);
+  return compare_within(output_name(trial), one.shape(3), widened(run.outputs[0]), widened({own.begin(), own.end()}),
+                        bound);
 }
 
 Outcome nf4_weight_rows(Trial& trial, Nf4Product form) {
@@ -156,7 +159,8 @@ Outcome nf4_weight_rows(Trial& trial, Nf4Product form) {
     const Run run = trial.run(part);
     std::vector<float> want;
     for (Index i = 0; i < e.m; ++i) {
-      const auto own = row(whole.outputs[0], e.n, i).subspan(static_cast<std::size_t>(from), static_cast<std::size_t>(to - from));
+      const auto own =
+          row(whole.outputs[0], e.n, i).subspan(static_cast<std::size_t>(from), static_cast<std::size_t>(to - from));
       want.insert(want.end(), own.begin(), own.end());
     }
     Outcome outcome = trial.against_oracle(Tier::worst_case, problem, whole);
@@ -179,7 +183,9 @@ Outcome nf4_equals_dense(Trial& trial, Nf4Product form) {
   const Extents e = extents(problem, form);
   const Run run = trial.run(problem);
   const bool nt = form == Nf4Product::nt;
-  const Problem dense{&operation(nt ? "matmul_nt" : "matmul"), nt ? std::vector{e.m, e.k, e.n} : std::vector{e.m, e.n, e.k}, {},
+  const Problem dense{&operation(nt ? "matmul_nt" : "matmul"),
+                      nt ? std::vector{e.m, e.k, e.n} : std::vector{e.m, e.n, e.k},
+                      {},
                       {problem.values[0], decoded(problem, form), {}}};
   // Use the bounds of the dense product, and those of kernels that scale products or sums if both oracles agree.
   std::vector<Bounded> want = trial.oracle(dense)[0];
@@ -212,24 +218,31 @@ Outcome nf4_infinite_scale(Trial& trial, Nf4Product form) {
   Problem problem = with_left(whole, form, std::move(left), rows);
   const Index j = random.between(0, e.n - 1), block = random.chance(0.5) ? 0 : random.between(0, nf4_blocks(e.k) - 1);
   constexpr unsigned kLargest = 15;
-  for (Index p = block * kNf4Block; p < std::min(e.k, (block + 1) * kNf4Block); ++p) set_code(problem, 1, e.k, j, p, kLargest);
+  for (Index p = block * kNf4Block; p < std::min(e.k, (block + 1) * kNf4Block); ++p)
+    set_code(problem, 1, e.k, j, p, kLargest);
   problem.values[2][static_cast<std::size_t>(j * nf4_blocks(e.k) + block)] = std::numeric_limits<float>::infinity();
   return trial.against_oracle(Tier::worst_case, problem, trial.run(problem));
 }
 
 Outcome nf4_large(Trial& trial, Nf4Product form) {
   const Problem problem = trial.problem();
-  if (!drawn_exact(trial)) return Outcome::not_applicable("the inputs are not integers whose sums of products are exact");
+  if (!drawn_exact(trial))
+    return Outcome::not_applicable("the inputs are not integers whose sums of products are exact");
   const Extents e = extents(problem, form);
   const Run run = trial.run(problem);
   const std::vector<float> weights = decoded(problem, form);
   const View<const float> w(weights.data(), {e.n, e.k});
   const contract::Certified certified =
-      contract::freivalds_exact({problem.values[0].data(), problem.shape(0)}, form == Nf4Product::nt ? w.transposed() : w,
-                                {run.outputs[0].data(), problem.shape(3)});
+      contract::freivalds_exact({problem.values[0].data(), problem.shape(0)},
+                                form == Nf4Product::nt ? w.transposed() : w, {run.outputs[0].data(), problem.shape(3)});
   if (!certified.holds)
-    return Outcome::falsify(
-        {Finding::Kind::value, "a row of the product is wrong: " + certified.values, std::string(output_name(trial)), {}, 0, 0, 0});
+    return Outcome::falsify({Finding::Kind::value,
+                             "a row of the product is wrong: " + certified.values,
+                             std::string(output_name(trial)),
+                             {},
+                             0,
+                             0,
+                             0});
   Outcome outcome;
   for (const float x : run.outputs[0]) ++outcome.elements, outcome.nonzero += x != 0;
   return outcome;

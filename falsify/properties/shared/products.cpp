@@ -40,7 +40,9 @@ std::string_view product_name(const Trial& trial) { return trial.op().tensors[2]
 
 }  // namespace
 
-std::vector<double> result_bounds(const Trial& trial, const Problem& problem) { return bounds_of(trial.oracle(problem)[0]); }
+std::vector<double> result_bounds(const Trial& trial, const Problem& problem) {
+  return bounds_of(trial.oracle(problem)[0]);
+}
 
 Outcome product_identity(Trial& trial, ProductForm form) {
   Problem problem = trial.problem();
@@ -94,8 +96,10 @@ Outcome product_row_permutation(Trial& trial, ProductForm form) {
       want(to[static_cast<std::size_t>(i)], j) = plain.outputs[0][static_cast<std::size_t>(i * want.columns + j)];
   std::vector<double> bound = result_bounds(trial, permuted);
   if (drawn_exact(trial)) std::ranges::fill(bound, 0.0);
-  else for (double& b : bound) b *= 2;
-  return compare_within(product_name(trial), product_shape(permuted), widened(run.outputs[0]), widened(want.values), bound);
+  else
+    for (double& b : bound) b *= 2;
+  return compare_within(product_name(trial), product_shape(permuted), widened(run.outputs[0]), widened(want.values),
+                        bound);
 }
 
 Outcome product_linearity(Trial& trial, ProductForm form) {
@@ -103,7 +107,9 @@ Outcome product_linearity(Trial& trial, ProductForm form) {
   Random random = trial.random("linearity");
   Matrix other(f.b.rows, f.b.columns), both = other;
   // Multiples of 2^-10 below 2^12: any two of them add exactly.
-  const auto on_grid = [](double x) { return static_cast<float>(std::ldexp(std::round(std::ldexp(std::fmod(x, 4096.0), 10)), -10)); };
+  const auto on_grid = [](double x) {
+    return static_cast<float>(std::ldexp(std::round(std::ldexp(std::fmod(x, 4096.0), 10)), -10));
+  };
   for (std::size_t i = 0; i < other.values.size(); ++i) {
     f.b.values[i] = on_grid(f.b.values[i]);
     other.values[i] = on_grid(random.gaussian());
@@ -130,7 +136,8 @@ Outcome product_transposition(Trial& trial, ProductForm form) {
   c.values = plain.outputs[0];
   std::vector<double> bound = result_bounds(trial, mirrored);
   for (double& b : bound) b *= 2;
-  return compare_within(product_name(trial), product_shape(mirrored), widened(run.outputs[0]), widened(transposed(c).values), bound);
+  return compare_within(product_name(trial), product_shape(mirrored), widened(run.outputs[0]),
+                        widened(transposed(c).values), bound);
 }
 
 Outcome product_block_additivity(Trial& trial, ProductForm form) {
@@ -167,12 +174,18 @@ struct Block {
 
   contract::Certified check() const { return contract::freivalds_exact(a, b, c); }
   Block rows(Index from, Index count) const {
-    return {{a.data() + from * a.stride(0), {count, a.dim(1)}, a.strides()}, b,
-            {c.data() + from * c.stride(0), {count, c.dim(1)}, c.strides()}, row + from, column};
+    return {{a.data() + from * a.stride(0), {count, a.dim(1)}, a.strides()},
+            b,
+            {c.data() + from * c.stride(0), {count, c.dim(1)}, c.strides()},
+            row + from,
+            column};
   }
   Block columns(Index from, Index count) const {
-    return {a, {b.data() + from * b.stride(1), {b.dim(0), count}, b.strides()},
-            {c.data() + from * c.stride(1), {c.dim(0), count}, c.strides()}, row, column + from};
+    return {a,
+            {b.data() + from * b.stride(1), {b.dim(0), count}, b.strides()},
+            {c.data() + from * c.stride(1), {c.dim(0), count}, c.strides()},
+            row,
+            column + from};
   }
 };
 
@@ -188,7 +201,8 @@ bool sums_are_exact(const Block& whole) {
   const auto largest = [](const View<const float>& v) {
     float most = 0;
     for (Index i = 0; i < v.dim(0); ++i)
-      for (Index j = 0; j < v.dim(1); ++j) most = v(i, j) == std::trunc(v(i, j)) ? std::max(most, std::fabs(v(i, j))) : INFINITY;
+      for (Index j = 0; j < v.dim(1); ++j)
+        most = v(i, j) == std::trunc(v(i, j)) ? std::max(most, std::fabs(v(i, j))) : INFINITY;
     return static_cast<double>(most);
   };
   return largest(whole.a) * largest(whole.b) * static_cast<double>(whole.a.dim(1)) < 0x1p24;
@@ -209,12 +223,21 @@ Finding wrong_element(Block block, std::string_view tensor, int rank, const std:
   double want = 0;  // exact: integers below 2^53
   for (Index p = 0; p < block.a.dim(1); ++p) want += static_cast<double>(block.a(0, p)) * block.b(p, 0);
   const double got = block.c(0, 0);
-  return {Finding::Kind::value, "got " + std::to_string(got) + ", want " + std::to_string(want) + " (" + says + ")", std::string(tensor),
-          rank == 1 ? Shape{block.row} : Shape{block.row, block.column}, got, want, 0};
+  return {Finding::Kind::value,
+          "got " + std::to_string(got) + ", want " + std::to_string(want) + " (" + says + ")",
+          std::string(tensor),
+          rank == 1 ? Shape{block.row} : Shape{block.row, block.column},
+          got,
+          want,
+          0};
 }
 
 /// Extents beyond what an oracle affords; integers keep products exact.
-const CheckDraws kLarge("large", {.strategies = {Strategy::exact_integers}, .volume = 1 << 21, .large = true, .every = 10, .oracle_use = OracleUse::none});
+const CheckDraws kLarge("large", {.strategies = {Strategy::exact_integers},
+                                  .volume = 1 << 21,
+                                  .large = true,
+                                  .every = 10,
+                                  .oracle_use = OracleUse::none});
 
 }  // namespace
 
@@ -230,7 +253,8 @@ Outcome product_large(Trial& trial, ProductForm form) {
   return exact_product(product_name(trial), product_shape(problem).rank(), whole.a, whole.b, whole.c);
 }
 
-Outcome exact_product(std::string_view tensor, int rank, View<const float> a, View<const float> b, View<const float> c) {
+Outcome exact_product(std::string_view tensor, int rank, View<const float> a, View<const float> b,
+                      View<const float> c) {
   const Block whole{a, b, c};
   const contract::Certified certified = whole.check();
   if (!certified.holds) return Outcome::falsify(wrong_element(whole, tensor, rank, certified.values));
@@ -244,8 +268,7 @@ Outcome product_equals_matmul(Trial& trial, ProductForm form) {
   const Problem problem = trial.problem();
   const Factors f = factors_of(problem, form);
   const Run run = trial.run(problem);
-  const std::vector<std::vector<Bounded>> want =
-      trial.oracle(product_of(operation("matmul"), f.a, f.b, ProductForm{}));
+  const std::vector<std::vector<Bounded>> want = trial.oracle(product_of(operation("matmul"), f.a, f.b, ProductForm{}));
   return compare(Tier::worst_case, product_name(trial), product_shape(problem), run.outputs[0], want[0]);
 }
 

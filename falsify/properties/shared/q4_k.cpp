@@ -27,7 +27,8 @@ Scale Block::scale(Index b) const {
 void Block::set_scale(Index b, Scale s) {
   std::uint8_t bytes[kBytes], scales[12] = {};
   packed(bytes);
-  for (Index other = 0; other < kSubBlocks; ++other) pack(scales, other, other == b ? s : unpack(bytes + kPacked, other));
+  for (Index other = 0; other < kSubBlocks; ++other)
+    pack(scales, other, other == b ? s : unpack(bytes + kPacked, other));
   for (Index i = 0; i < 12; ++i) bytes_[kPacked + i] = scales[i];
 }
 
@@ -74,7 +75,8 @@ Half draw_half(Strategy strategy, Random& random) {
 
 /// Draws eight distinct sub-block scales that use all bits, and minima in the same way.
 void draw_distinct_scales(Block block, Random& random) {
-  const auto stride = static_cast<unsigned>(random.between(0, 31) * 2 + 1), start = static_cast<unsigned>(random.below(64));
+  const auto stride = static_cast<unsigned>(random.between(0, 31) * 2 + 1),
+             start = static_cast<unsigned>(random.below(64));
   for (Index b = 0; b < kSubBlocks; ++b) {
     const unsigned n = start + stride * static_cast<unsigned>(b);
     block.set_scale(b, {n & 63U, (n * 13 + 21) & 63U});

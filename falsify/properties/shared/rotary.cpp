@@ -40,7 +40,8 @@ Outcome rope_scaling(Trial& trial) {
   Problem problem = rope_problem(trial);
   if (problem.storage != DType::f32) {
     // Between 256 and 768: only a pair that almost cancels gives a result below the range where storage keeps 11 bits.
-    for (float& x : problem.values[0]) x = stored(problem.storage, std::copysign(256 * (1 + std::fmin(std::fabs(x), 2.0F)), x));
+    for (float& x : problem.values[0])
+      x = stored(problem.storage, std::copysign(256 * (1 + std::fmin(std::fabs(x), 2.0F)), x));
   }
   if (!scales_exactly(problem, 0, a)) problem = trial.problem(Strategy::gaussian);
   Problem scaled = problem;
@@ -57,7 +58,8 @@ Outcome rope_composition(Trial& trial) {
   second.values[0] = once.outputs[0];
   second.params[kPosition] = b;
   const Run twice = trial.run(second);
-  const std::vector<double> of_first = bounds_of(trial.oracle(first)[0]), of_second = bounds_of(trial.oracle(second)[0]),
+  const std::vector<double> of_first = bounds_of(trial.oracle(first)[0]),
+                            of_second = bounds_of(trial.oracle(second)[0]),
                             of_whole = bounds_of(trial.oracle(whole)[0]);
   const Index half = first.dims[2] / 2;
   std::vector<double> got, want, bound;

@@ -19,14 +19,14 @@ bool has_rows(const Trial& trial, int tensor) {
 bool ends_with_dim(const Trial& trial, int tensor, std::string_view dim) {
   std::string_view text = info(trial, tensor).shape_text;
   text.remove_suffix(1);
-  return text.ends_with(dim) && (text[text.size() - dim.size() - 1] == ' ' || text[text.size() - dim.size() - 1] == '[');
+  return text.ends_with(dim) &&
+         (text[text.size() - dim.size() - 1] == ' ' || text[text.size() - dim.size() - 1] == '[');
 }
 
 std::span<const float> part(const std::vector<float>& values, Index rows, Index from, Index to) {
   const auto width = rows > 0 ? values.size() / static_cast<std::size_t>(rows) : 0;
   return std::span(values).subspan(static_cast<std::size_t>(from) * width, static_cast<std::size_t>(to - from) * width);
 }
-
 
 }  // namespace
 
@@ -52,14 +52,16 @@ Outcome rows_are_independent(Trial& trial, int position) {
   Outcome outcome;
   for (std::size_t o = 0; o < outputs.size(); ++o)
     if (has_rows(trial, outputs[o]))
-      outcome &= compare_bits(info(trial, outputs[o]).name, block.shape(outputs[o]), alone.outputs[o],
-                              part(all.outputs[o], rows, from, to), "rows in a call of their own, against those of all");
+      outcome &=
+          compare_bits(info(trial, outputs[o]).name, block.shape(outputs[o]), alone.outputs[o],
+                       part(all.outputs[o], rows, from, to), "rows in a call of their own, against those of all");
   return trial.related(std::move(outcome), Related::by_batch, {{whole, all}, {block, alone}});
 }
 
 Outcome columns_permute(Trial& trial, std::string_view dim) {
   const Problem plain = trial.problem();
-  const auto d = static_cast<std::size_t>(std::ranges::find(trial.op().dims, dim, &DimInfo::name) - trial.op().dims.begin());
+  const auto d =
+      static_cast<std::size_t>(std::ranges::find(trial.op().dims, dim, &DimInfo::name) - trial.op().dims.begin());
   std::vector<std::size_t> to(static_cast<std::size_t>(plain.dims[d]));
   std::iota(to.begin(), to.end(), std::size_t{0});
   Random random = trial.random("permutation");
@@ -71,7 +73,8 @@ Outcome columns_permute(Trial& trial, std::string_view dim) {
   };
   Problem other = plain;
   for (int t : inputs_of(trial.op()))
-    if (ends_with_dim(trial, t, dim)) other.values[static_cast<std::size_t>(t)] = permuted(plain.values[static_cast<std::size_t>(t)]);
+    if (ends_with_dim(trial, t, dim))
+      other.values[static_cast<std::size_t>(t)] = permuted(plain.values[static_cast<std::size_t>(t)]);
   const Run run = trial.run(plain), moved = trial.run(other);
   const auto want = trial.oracle(other);
   const std::vector<int> outputs = outputs_of(trial.op());

@@ -17,9 +17,8 @@ void naive(const AccumulateArgs& args, Device&) {
     for (Index j = 0; j < args.n; ++j) args.dst(i, j) += alpha * args.src(i, j);
 }
 
-const KernelRegistration naive_kernel{{.id = "accumulate/cpu/naive",
-                                       .summary = "two loops",
-                                       .run = &run_typed<AccumulateArgs, &naive>}};
+const KernelRegistration naive_kernel{
+    {.id = "accumulate/cpu/naive", .summary = "two loops", .run = &run_typed<AccumulateArgs, &naive>}};
 
 }  // namespace
 }  // namespace assay::cpu::of_accumulate

@@ -23,9 +23,8 @@ void naive(const AdamwStepArgs& args, Device&) {
   }
 }
 
-const KernelRegistration naive_kernel{{.id = "adamw_step/cpu/naive",
-                                       .summary = "one loop",
-                                       .run = &run_typed<AdamwStepArgs, &naive>}};
+const KernelRegistration naive_kernel{
+    {.id = "adamw_step/cpu/naive", .summary = "one loop", .run = &run_typed<AdamwStepArgs, &naive>}};
 
 }  // namespace
 }  // namespace assay::cpu::of_adamw_step

@@ -24,7 +24,8 @@ void naive(const AttentionBackwardArgs& args, Device&) {
   const View<S> dq = args.dq.as<S>(), dk = args.dk.as<S>(), dv = args.dv.as<S>();
   const Index group = args.heads / args.kv_heads, d = args.d;
   const auto scale = static_cast<float>(args.scale);
-  std::vector<float> of_keys(static_cast<std::size_t>(args.t * d)), of_values = of_keys, of_query(static_cast<std::size_t>(d));
+  std::vector<float> of_keys(static_cast<std::size_t>(args.t * d)), of_values = of_keys,
+                                                                    of_query(static_cast<std::size_t>(d));
   for (Index b = 0; b < args.batch; ++b)
     for (Index g = 0; g < args.kv_heads; ++g) {
       std::fill(of_keys.begin(), of_keys.end(), 0.0F);
@@ -35,7 +36,8 @@ void naive(const AttentionBackwardArgs& args, Device&) {
           float along = 0.0F;
           for (Index c = 0; c < d; ++c) along += widen(dy(b, i, h, c)) * widen(y(b, i, h, c));
           const float logsumexp = args.logsumexp(b, h, i);
-          const Index keys = logsumexp == -INFINITY ? 0 : keys_seen(args.causal != 0, args.lengths(b), args.starts(b), i);
+          const Index keys =
+              logsumexp == -INFINITY ? 0 : keys_seen(args.causal != 0, args.lengths(b), args.starts(b), i);
           for (Index j = 0; j < keys; ++j) {
             float score = 0.0F, dp = 0.0F;
             for (Index c = 0; c < d; ++c) {
@@ -67,7 +69,8 @@ KernelRegistration add(DType storage, std::string_view id) {
                              .run = &run_typed<AttentionBackwardArgs, &naive<S>>});
 }
 
-const KernelRegistration registrations[] = {add<float>(DType::f32, "attention_backward/cpu/naive"), add<Half>(DType::f16, "attention_backward/cpu/naive_f16"),
+const KernelRegistration registrations[] = {add<float>(DType::f32, "attention_backward/cpu/naive"),
+                                            add<Half>(DType::f16, "attention_backward/cpu/naive_f16"),
                                             add<BFloat16>(DType::bf16, "attention_backward/cpu/naive_bf16")};
 
 }  // namespace

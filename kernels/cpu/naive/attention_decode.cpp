@@ -59,7 +59,8 @@ KernelRegistration add(DType storage, std::string_view id) {
                              .run = &run_typed<AttentionDecodeArgs, &naive<S>>});
 }
 
-const KernelRegistration registrations[] = {add<float>(DType::f32, "attention_decode/cpu/naive"), add<Half>(DType::f16, "attention_decode/cpu/naive_f16"),
+const KernelRegistration registrations[] = {add<float>(DType::f32, "attention_decode/cpu/naive"),
+                                            add<Half>(DType::f16, "attention_decode/cpu/naive_f16"),
                                             add<BFloat16>(DType::bf16, "attention_decode/cpu/naive_bf16")};
 
 }  // namespace

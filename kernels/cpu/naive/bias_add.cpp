@@ -16,9 +16,8 @@ void naive(const BiasAddArgs& args, Device&) {
     for (Index j = 0; j < args.n; ++j) args.y(i, j) = args.x(i, j) + args.bias(j);
 }
 
-const KernelRegistration naive_kernel{{.id = "bias_add/cpu/naive",
-                                       .summary = "two loops",
-                                       .run = &run_typed<BiasAddArgs, &naive>}};
+const KernelRegistration naive_kernel{
+    {.id = "bias_add/cpu/naive", .summary = "two loops", .run = &run_typed<BiasAddArgs, &naive>}};
 
 }  // namespace
 }  // namespace assay::cpu::of_bias_add

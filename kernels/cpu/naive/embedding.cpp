@@ -17,9 +17,8 @@ void naive(const EmbeddingArgs& args, Device&) {
     for (Index j = 0; j < args.h; ++j) args.y(t, j) = args.table(args.ids(t), j);
 }
 
-const KernelRegistration naive_kernel{{.id = "embedding/cpu/naive",
-                                       .summary = "two loops",
-                                       .run = &run_typed<EmbeddingArgs, &naive>}};
+const KernelRegistration naive_kernel{
+    {.id = "embedding/cpu/naive", .summary = "two loops", .run = &run_typed<EmbeddingArgs, &naive>}};
 
 }  // namespace
 }  // namespace assay::cpu::of_embedding

@@ -18,10 +18,8 @@ void naive(const LinearArgs& args, Device&) {
     }
 }
 
-const KernelRegistration naive_kernel{{.id = "linear/cpu/naive",
-                                       .summary = "three loops",
-                                       .run = &run_typed<LinearArgs, &naive>,
-                                       .priority = -1}};
+const KernelRegistration naive_kernel{
+    {.id = "linear/cpu/naive", .summary = "three loops", .run = &run_typed<LinearArgs, &naive>, .priority = -1}};
 
 }  // namespace
 }  // namespace assay::cpu::of_linear

@@ -20,10 +20,8 @@ void naive(const LoraMergeArgs& args, Device&) {
     }
 }
 
-const KernelRegistration naive_kernel{{.id = "lora_merge/cpu/naive",
-                                       .summary = "three loops",
-                                       .run = &run_typed<LoraMergeArgs, &naive>,
-                                       .priority = -1}};
+const KernelRegistration naive_kernel{
+    {.id = "lora_merge/cpu/naive", .summary = "three loops", .run = &run_typed<LoraMergeArgs, &naive>, .priority = -1}};
 
 }  // namespace
 }  // namespace assay::cpu::of_lora_merge

@@ -21,9 +21,8 @@ void naive(const MeanPoolArgs& args, Device&) {
     }
 }
 
-const KernelRegistration naive_kernel{{.id = "mean_pool/cpu/naive",
-                                       .summary = "one sum per column",
-                                       .run = &run_typed<MeanPoolArgs, &naive>}};
+const KernelRegistration naive_kernel{
+    {.id = "mean_pool/cpu/naive", .summary = "one sum per column", .run = &run_typed<MeanPoolArgs, &naive>}};
 
 }  // namespace
 }  // namespace assay::cpu::of_mean_pool

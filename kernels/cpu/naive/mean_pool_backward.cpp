@@ -18,9 +18,8 @@ void naive(const MeanPoolBackwardArgs& args, Device&) {
         args.dx(b, i, j) = i < args.lengths(b) ? args.dy(b, j) / static_cast<float>(args.lengths(b)) : 0.0F;
 }
 
-const KernelRegistration naive_kernel{{.id = "mean_pool_backward/cpu/naive",
-                                       .summary = "three loops",
-                                       .run = &run_typed<MeanPoolBackwardArgs, &naive>}};
+const KernelRegistration naive_kernel{
+    {.id = "mean_pool_backward/cpu/naive", .summary = "three loops", .run = &run_typed<MeanPoolBackwardArgs, &naive>}};
 
 }  // namespace
 }  // namespace assay::cpu::of_mean_pool_backward

@@ -10,7 +10,8 @@ namespace {
 using ops::Nf4MatmulNtArgs;
 
 /// y[i,j] = sum_p x[i,p] w[j,p], w[j,p] = code[q[j,p]] absmax[j, p/64]
-///   x (m,k), codes (n, 32 b), absmax (n, b), y (m,n), b = ceil(k/64): row-major, any leading dimension; y shares no memory.
+///   x (m,k), codes (n, 32 b), absmax (n, b), y (m,n), b = ceil(k/64): row-major, any leading dimension; y shares no
+///   memory.
 /// p ascending. Error at most k·u·sum_p |x[i,p]||w[j,p]|. Cost 2mkn flops.
 void naive(const Nf4MatmulNtArgs& args, Device&) {
   for (Index i = 0; i < args.m; ++i)

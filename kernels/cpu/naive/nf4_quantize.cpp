@@ -35,7 +35,8 @@ void naive(const Nf4QuantizeArgs& args, Device&) {
       };
       args.absmax(j, b) = scale;
       for (Index i = 0; i < kNf4Bytes; ++i)
-        args.codes(j, b * kNf4Bytes + i) = static_cast<std::uint8_t>(code(first + 2 * i) << 4U | code(first + 2 * i + 1));
+        args.codes(j, b * kNf4Bytes + i) =
+            static_cast<std::uint8_t>(code(first + 2 * i) << 4U | code(first + 2 * i + 1));
     }
 }
 

@@ -10,7 +10,8 @@ namespace {
 using ops::Q4KGemvArgs;
 
 /// y[i] = sum_p w[i,p] x[p]
-///   blocks (rows, ceil(k/256)*144): bytes, rows at multiples of 4, of which w (rows,k) are the values; x (k), y (rows):
+///   blocks (rows, ceil(k/256)*144): bytes, rows at multiples of 4, of which w (rows,k) are the values; x (k), y
+///   (rows):
 ///   float32. y shares no memory with blocks or x. One sum over p in ascending order. Error at most k·u·sum_p |w||x|.
 void naive(const Q4KGemvArgs& args, Device&) {
   for (Index i = 0; i < args.rows; ++i) {
@@ -21,9 +22,8 @@ void naive(const Q4KGemvArgs& args, Device&) {
   }
 }
 
-const KernelRegistration naive_kernel{{.id = "q4_k_gemv/cpu/naive",
-                                       .summary = "two loops, one sum per row",
-                                       .run = &run_typed<Q4KGemvArgs, &naive>}};
+const KernelRegistration naive_kernel{
+    {.id = "q4_k_gemv/cpu/naive", .summary = "two loops, one sum per row", .run = &run_typed<Q4KGemvArgs, &naive>}};
 
 }  // namespace
 }  // namespace assay::cpu::of_q4_k_gemv

@@ -53,7 +53,8 @@ void encode_plainly(const float* from, Index count, std::uint8_t* block) {
 }
 
 /// blocks = super-blocks of x
-///   x (rows,k): row-major float32, any leading dimension; blocks (rows, ceil(k/256)*144): bytes, rows at multiples of 4;
+///   x (rows,k): row-major float32, any leading dimension; blocks (rows, ceil(k/256)*144): bytes, rows at multiples of
+///   4;
 ///   blocks shares no memory with x. Bit for bit. Cost 4 + 0.5625 bytes a value.
 void naive(const Q4KQuantizeArgs& args, Device&) {
   for (Index i = 0; i < args.rows; ++i)
@@ -62,9 +63,8 @@ void naive(const Q4KQuantizeArgs& args, Device&) {
                      &args.blocks(i, first / q4_k::kValues * q4_k::kBytes));
 }
 
-const KernelRegistration naive_kernel{{.id = "q4_k_quantize/cpu/naive",
-                                       .summary = "a value at a time",
-                                       .run = &run_typed<Q4KQuantizeArgs, &naive>}};
+const KernelRegistration naive_kernel{
+    {.id = "q4_k_quantize/cpu/naive", .summary = "a value at a time", .run = &run_typed<Q4KQuantizeArgs, &naive>}};
 
 }  // namespace
 }  // namespace assay::cpu::of_q4_k_quantize

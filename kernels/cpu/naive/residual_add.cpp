@@ -17,9 +17,8 @@ void naive(const ResidualAddArgs& args, Device&) {
     for (Index j = 0; j < args.n; ++j) args.y(i, j) = args.x(i, j) + alpha * args.r(i, j);
 }
 
-const KernelRegistration naive_kernel{{.id = "residual_add/cpu/naive",
-                                       .summary = "two loops",
-                                       .run = &run_typed<ResidualAddArgs, &naive>}};
+const KernelRegistration naive_kernel{
+    {.id = "residual_add/cpu/naive", .summary = "two loops", .run = &run_typed<ResidualAddArgs, &naive>}};
 
 }  // namespace
 }  // namespace assay::cpu::of_residual_add

@@ -29,13 +29,12 @@ void naive(const RmsnormArgs& args, Device&) {
 
 template <class S>
 KernelRegistration add(DType storage, std::string_view id) {
-  return KernelRegistration({.id = id,
-                             .storage = storage,
-                             .summary = "two loops a row",
-                             .run = &run_typed<RmsnormArgs, &naive<S>>});
+  return KernelRegistration(
+      {.id = id, .storage = storage, .summary = "two loops a row", .run = &run_typed<RmsnormArgs, &naive<S>>});
 }
 
-const KernelRegistration registrations[] = {add<float>(DType::f32, "rmsnorm/cpu/naive"), add<Half>(DType::f16, "rmsnorm/cpu/naive_f16"),
+const KernelRegistration registrations[] = {add<float>(DType::f32, "rmsnorm/cpu/naive"),
+                                            add<Half>(DType::f16, "rmsnorm/cpu/naive_f16"),
                                             add<BFloat16>(DType::bf16, "rmsnorm/cpu/naive_bf16")};
 
 }  // namespace

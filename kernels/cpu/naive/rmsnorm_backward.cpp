@@ -8,8 +8,8 @@ namespace {
 
 using ops::RmsnormBackwardArgs;
 
-/// dx[i,j] = rrms[i] (a[i,j] - xn[i,j] sum_k a[i,k] xn[i,k] / n), dweight[j] = sum_i dy[i,j] xn[i,j], where a = dy weight
-/// and xn = x rrms
+/// dx[i,j] = rrms[i] (a[i,j] - xn[i,j] sum_k a[i,k] xn[i,k] / n), dweight[j] = sum_i dy[i,j] xn[i,j], where a = dy
+/// weight and xn = x rrms
 ///   x, dy, dx (rows,n), weight, dweight (n), rrms (rows): float32, rows dense. dx and dweight share no memory with the
 ///   inputs or each other. Sums ascending. Cost 10 rows n operations.
 void naive(const RmsnormBackwardArgs& args, Device&) {
@@ -28,9 +28,8 @@ void naive(const RmsnormBackwardArgs& args, Device&) {
   }
 }
 
-const KernelRegistration naive_kernel{{.id = "rmsnorm_backward/cpu/naive",
-                                       .summary = "two loops a row",
-                                       .run = &run_typed<RmsnormBackwardArgs, &naive>}};
+const KernelRegistration naive_kernel{
+    {.id = "rmsnorm_backward/cpu/naive", .summary = "two loops a row", .run = &run_typed<RmsnormBackwardArgs, &naive>}};
 
 }  // namespace
 }  // namespace assay::cpu::of_rmsnorm_backward

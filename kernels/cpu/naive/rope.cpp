@@ -16,8 +16,9 @@ namespace {
 /// The angle in double, reduced exactly: by turns for an exact angle, by the C library for a float.
 double angle_of(const RopeFrequency& f, Index position, bool float32_angle) {
   if (float32_angle) return static_cast<float>(position) * std::bit_cast<float>(f.word[0]);
-  const std::uint64_t phase = phase_of(static_cast<std::uint64_t>(position), static_cast<std::uint64_t>(f.word[3]) << 32 | f.word[2],
-                                       static_cast<std::uint64_t>(f.word[1]) << 32 | f.word[0]);
+  const std::uint64_t phase =
+      phase_of(static_cast<std::uint64_t>(position), static_cast<std::uint64_t>(f.word[3]) << 32 | f.word[2],
+               static_cast<std::uint64_t>(f.word[1]) << 32 | f.word[0]);
   return static_cast<double>(static_cast<std::int64_t>(phase)) * (0x1p-63 * std::numbers::pi);
 }
 
@@ -31,8 +32,10 @@ void rotate_each(const RopeCall& call) {
   for (Index row = 0; row < call.rows; ++row)
     for (Index head = 0; head < call.heads; ++head)
       for (Index i = 0; i < half; ++i) {
-        const double angle = angle_of(frequencies[static_cast<std::size_t>(i)], call.position + row, call.float32_angle);
-        const auto c = static_cast<float>(std::cos(angle)), s = static_cast<float>(std::sin(call.inverse ? -angle : angle));
+        const double angle =
+            angle_of(frequencies[static_cast<std::size_t>(i)], call.position + row, call.float32_angle);
+        const auto c = static_cast<float>(std::cos(angle)),
+                   s = static_cast<float>(std::sin(call.inverse ? -angle : angle));
         const Index first = call.interleaved ? 2 * i : i, second = call.interleaved ? 2 * i + 1 : i + half;
         const float x1 = widen(x(row, head, first)), x2 = widen(x(row, head, second));
         y(row, head, first) = narrow<S>(x1 * c - x2 * s);

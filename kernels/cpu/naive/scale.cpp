@@ -15,8 +15,8 @@ void naive(const ops::ScaleArgs& args, Device&) {
     for (Index j = 0; j < args.n; ++j) args.y(i, j) = alpha * args.x(i, j);
 }
 
-const KernelRegistration naive_kernel{{.id = "scale/cpu/naive", .summary = "two loops",
-                                       .run = &run_typed<ops::ScaleArgs, &naive>}};
+const KernelRegistration naive_kernel{
+    {.id = "scale/cpu/naive", .summary = "two loops", .run = &run_typed<ops::ScaleArgs, &naive>}};
 
 }  // namespace
 }  // namespace assay::cpu::of_scale

@@ -18,9 +18,8 @@ void naive(const SiluArgs& args, Device&) {
     for (Index j = 0; j < args.n; ++j) args.y(i, j) = args.x(i, j) / (1.0F + std::exp(-args.x(i, j)));
 }
 
-const KernelRegistration naive_kernel{{.id = "silu/cpu/naive",
-                                       .summary = "two loops",
-                                       .run = &run_typed<SiluArgs, &naive>}};
+const KernelRegistration naive_kernel{
+    {.id = "silu/cpu/naive", .summary = "two loops", .run = &run_typed<SiluArgs, &naive>}};
 
 }  // namespace
 }  // namespace assay::cpu::of_silu

@@ -21,9 +21,8 @@ void naive(const SiluBackwardArgs& args, Device&) {
     }
 }
 
-const KernelRegistration naive_kernel{{.id = "silu_backward/cpu/naive",
-                                       .summary = "two loops",
-                                       .run = &run_typed<SiluBackwardArgs, &naive>}};
+const KernelRegistration naive_kernel{
+    {.id = "silu_backward/cpu/naive", .summary = "two loops", .run = &run_typed<SiluBackwardArgs, &naive>}};
 
 }  // namespace
 }  // namespace assay::cpu::of_silu_backward

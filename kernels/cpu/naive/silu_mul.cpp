@@ -26,13 +26,12 @@ void naive(const SiluMulArgs& args, Device&) {
 
 template <class S>
 KernelRegistration add(DType storage, std::string_view id) {
-  return KernelRegistration({.id = id,
-                             .storage = storage,
-                             .summary = "two loops",
-                             .run = &run_typed<SiluMulArgs, &naive<S>>});
+  return KernelRegistration(
+      {.id = id, .storage = storage, .summary = "two loops", .run = &run_typed<SiluMulArgs, &naive<S>>});
 }
 
-const KernelRegistration registrations[] = {add<float>(DType::f32, "silu_mul/cpu/naive"), add<Half>(DType::f16, "silu_mul/cpu/naive_f16"),
+const KernelRegistration registrations[] = {add<float>(DType::f32, "silu_mul/cpu/naive"),
+                                            add<Half>(DType::f16, "silu_mul/cpu/naive_f16"),
                                             add<BFloat16>(DType::bf16, "silu_mul/cpu/naive_bf16")};
 
 }  // namespace

@@ -21,9 +21,8 @@ void naive(const SiluMulBackwardArgs& args, Device&) {
     }
 }
 
-const KernelRegistration naive_kernel{{.id = "silu_mul_backward/cpu/naive",
-                                       .summary = "two loops",
-                                       .run = &run_typed<SiluMulBackwardArgs, &naive>}};
+const KernelRegistration naive_kernel{
+    {.id = "silu_mul_backward/cpu/naive", .summary = "two loops", .run = &run_typed<SiluMulBackwardArgs, &naive>}};
 
 }  // namespace
 }  // namespace assay::cpu::of_silu_mul_backward

@@ -22,9 +22,8 @@ void naive(const SoftmaxArgs& args, Device&) {
   }
 }
 
-const KernelRegistration naive_kernel{{.id = "softmax/cpu/naive",
-                                       .summary = "four loops a row",
-                                       .run = &run_typed<SoftmaxArgs, &naive>}};
+const KernelRegistration naive_kernel{
+    {.id = "softmax/cpu/naive", .summary = "four loops a row", .run = &run_typed<SoftmaxArgs, &naive>}};
 
 }  // namespace
 }  // namespace assay::cpu::of_softmax

@@ -18,9 +18,8 @@ void naive(const SoftmaxBackwardArgs& args, Device&) {
   }
 }
 
-const KernelRegistration naive_kernel{{.id = "softmax_backward/cpu/naive",
-                                       .summary = "two loops a row",
-                                       .run = &run_typed<SoftmaxBackwardArgs, &naive>}};
+const KernelRegistration naive_kernel{
+    {.id = "softmax_backward/cpu/naive", .summary = "two loops a row", .run = &run_typed<SoftmaxBackwardArgs, &naive>}};
 
 }  // namespace
 }  // namespace assay::cpu::of_softmax_backward

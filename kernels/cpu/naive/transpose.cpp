@@ -16,10 +16,8 @@ void naive(const TransposeArgs& args, Device&) {
     for (Index j = 0; j < args.n; ++j) args.dst(j, i) = args.src(i, j);
 }
 
-const KernelRegistration naive_kernel{{.id = "transpose/cpu/naive",
-                                       .summary = "two loops",
-                                       .run = &run_typed<TransposeArgs, &naive>,
-                                       .priority = -1}};
+const KernelRegistration naive_kernel{
+    {.id = "transpose/cpu/naive", .summary = "two loops", .run = &run_typed<TransposeArgs, &naive>, .priority = -1}};
 
 }  // namespace
 }  // namespace assay::cpu::of_transpose

@@ -40,14 +40,18 @@ Certified within_hull(const StorageView& v, View<const std::int32_t> lengths, Vi
             const double result = element(y, b, i, h, c);
             const bool masked = logsumexp(b, h, i) == -INFINITY;
             if (keys == 0 && !masked)
-              return {false, fmt::format("logsumexp[{}, {}, {}] = {}, and the query sees no key", b, h, i, logsumexp(b, h, i))};
+              return {false, fmt::format("logsumexp[{}, {}, {}] = {}, and the query sees no key", b, h, i,
+                                         logsumexp(b, h, i))};
             if (masked && result != 0)
               return {false, fmt::format("y[{}, {}, {}, {}] = {}, and its logsumexp is -inf", b, i, h, c, result)};
             const Hull& hull = spans[static_cast<std::size_t>(keys)];
             if (masked || std::isnan(logsumexp(b, h, i)) || logsumexp(b, h, i) == INFINITY) continue;
             if (const auto least = bound.violated(hull, keys, result, std::fabs(logsumexp(b, h, i))))
-              return {false, fmt::format("y[{}, {}, {}, {}] = {:.9g} lies outside of the visible values, {:.9g} to {:.9g}, by more "
-                                         "than {:.4g}", b, i, h, c, result, hull.least, hull.largest, *least)};
+              return {false,
+                      fmt::format(
+                          "y[{}, {}, {}, {}] = {:.9g} lies outside of the visible values, {:.9g} to {:.9g}, by more "
+                          "than {:.4g}",
+                          b, i, h, c, result, hull.least, hull.largest, *least)};
           }
       }
   return {};

@@ -21,8 +21,9 @@ Certified holds(View<const S> row, View<const std::int32_t> lengths, View<const 
       for (Index c = 0; c < row.dim(2); ++c) {
         const std::uint32_t want = bits_of(row(b, g, c)), got = bits_of(cache(b, lengths(b), g, c));
         if (got != want)
-          return {false, fmt::format("place {} of sequence {}, head {}, element {} has the bits {:#x}; the new row has {:#x}",
-                                     lengths(b), b, g, c, got, want)};
+          return {false,
+                  fmt::format("place {} of sequence {}, head {}, element {} has the bits {:#x}; the new row has {:#x}",
+                              lengths(b), b, g, c, got, want)};
       }
   return {};
 }
@@ -40,20 +41,22 @@ Certified appended(const StorageView& row, View<const std::int32_t> lengths, con
 namespace {
 
 /// Returns an upper bound of the head's scores and of all factors and products in them; infinite if one is not finite.
-double largest_score(const StorageView& q, const StorageView& k_cache, Index b, Index h, Index g, Index keys, double scale) {
+double largest_score(const StorageView& q, const StorageView& k_cache, Index b, Index h, Index g, Index keys,
+                     double scale) {
   Hull query, key;
   for (Index c = 0; c < q.dim(2); ++c) {
     query.add(std::fabs(element(q, b, h, c)));
     for (Index j = 0; j < keys; ++j) key.add(std::fabs(element(k_cache, b, j, g, c)));
   }
   if (!query.finite || !key.finite) return INFINITY;
-  return static_cast<double>(q.dim(2)) * std::max(1.0, query.largest) * std::max(1.0, key.largest) * std::max(1.0, scale);
+  return static_cast<double>(q.dim(2)) * std::max(1.0, query.largest) * std::max(1.0, key.largest) *
+         std::max(1.0, scale);
 }
 
 }  // namespace
 
-Certified within_cache(const StorageView& q, const StorageView& k_cache, const StorageView& v_cache, View<const std::int32_t> lengths,
-                       double scale, const StorageView& y) {
+Certified within_cache(const StorageView& q, const StorageView& k_cache, const StorageView& v_cache,
+                       View<const std::int32_t> lengths, double scale, const StorageView& y) {
   const Index group = y.dim(1) / v_cache.dim(2);
   Index most = 0;
   for (Index b = 0; b < y.dim(0); ++b) most = std::max<Index>(most, lengths(b) + 1);
@@ -69,8 +72,11 @@ Certified within_cache(const StorageView& q, const StorageView& k_cache, const S
           if (!bound.violated(hull, keys, mean, 0)) continue;
           const auto least = bound.violated(hull, keys, mean, largest_score(q, k_cache, b, h, g, keys, scale));
           if (!least) continue;
-          return {false, fmt::format("y[{}, {}, {}] = {:.9g} lies outside of the values in the cache, {:.9g} to {:.9g}, by more than "
-                                     "{:.4g}", b, h, c, mean, hull.least, hull.largest, *least)};
+          return {false,
+                  fmt::format(
+                      "y[{}, {}, {}] = {:.9g} lies outside of the values in the cache, {:.9g} to {:.9g}, by more than "
+                      "{:.4g}",
+                      b, h, c, mean, hull.least, hull.largest, *least)};
         }
       }
   return {};

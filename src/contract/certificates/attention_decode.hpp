@@ -13,7 +13,7 @@ Certified appended(const StorageView& row, View<const std::int32_t> lengths, con
 /// lengths[b] (certificate of attention). A NaN, or the 0 of scores that are all -inf, is accepted only if a score of q
 /// and k_cache may overflow, or an element of q or k_cache is not finite. Columns with non-finite values, or with
 /// values whose sum may overflow, are skipped. O(size of the caches in use) in double.
-Certified within_cache(const StorageView& q, const StorageView& k_cache, const StorageView& v_cache, View<const std::int32_t> lengths,
-                       double scale, const StorageView& y);
+Certified within_cache(const StorageView& q, const StorageView& k_cache, const StorageView& v_cache,
+                       View<const std::int32_t> lengths, double scale, const StorageView& y);
 
 }  // namespace assay::contract

@@ -17,7 +17,8 @@ class Concatenated {
     Index first = 0;
     for (const View<const float>& part : parts) {
       for (Index i = 0; i < rows; ++i)
-        for (Index j = 0; j < part.dim(1); ++j) values_[static_cast<std::size_t>(i * shape_[1] + first + j)] = part(i, j);
+        for (Index j = 0; j < part.dim(1); ++j)
+          values_[static_cast<std::size_t>(i * shape_[1] + first + j)] = part(i, j);
       first += part.dim(1);
     }
   }

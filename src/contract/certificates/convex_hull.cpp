@@ -15,7 +15,8 @@ namespace {
 double rounding_of_mean(double n) {
   const Roundings& r = Roundings::current();
   const double rescalings = Rescalings<Bounded>::most(static_cast<std::size_t>(n));
-  const double weights = (1 + r.input_unit) * (1 + r.unit + r.division) * (1 + 2 * rescalings * r.unit * (1 + rescalings * 4 * r.unit));
+  const double weights =
+      (1 + r.input_unit) * (1 + r.unit + r.division) * (1 + 2 * rescalings * r.unit * (1 + rescalings * 4 * r.unit));
   const double sums = (1 + r.growth(n)) / std::max(1 - r.growth(n), 0x1p-10);
   const double values = 1 + r.input_unit;
   return (weights * sums * values * (1 + r.unit) * (1 + r.unit + r.division) - 1) * (1 + 0x1p-10) +
@@ -27,7 +28,8 @@ double rounding_of_mean(double n) {
 MeanBound::MeanBound(DType values, DType stored, Index most) : stored_(storage_rounding(stored)) {
   const Roundings& arithmetic = Roundings::current();
   // A value below the smallest normal input loses an absolute amount if the kernel converts it to a shorter format.
-  if (values == DType::f32 && arithmetic.of.inputs != Format::f32) shortened_ = arithmetic.input_unit * arithmetic.input_floor;
+  if (values == DType::f32 && arithmetic.of.inputs != Format::f32)
+    shortened_ = arithmetic.input_unit * arithmetic.input_floor;
   // A flush turns a subnormal value, or a subnormal mean, into 0.
   if (arithmetic.of.flushes_subnormals) flushed_ = 2 * stored_.smallest;
   for (Index n = 0; n <= most; ++n) roundings_.push_back(rounding_of_mean(static_cast<double>(n)));
@@ -48,9 +50,12 @@ std::optional<double> MeanBound::violated(const Hull& hull, Index n, double mean
   const bool any_size = !(together <= 60);
   if (any_size && !std::isfinite(mean)) return std::nullopt;
   const double lost = count * (r.underflow * (1 + size) + r.flush) * (any_size ? 1 : std::exp(together));
-  const double bound = (roundings_[static_cast<std::size_t>(n)] + (any_size ? 0 : merging_error(scores + log_n, 2 * log_n, count))) * (size + stored_.smallest) +
-                       lost + stored_.unit * size * (1 + 0x1p-10) + stored_.unit * stored_.smallest + flushed_ + shortened_;
-  const double least = any_size ? std::min(2 * hull.least, 0.0) : hull.least, largest = any_size ? std::max(2 * hull.largest, 0.0) : hull.largest;
+  const double bound =
+      (roundings_[static_cast<std::size_t>(n)] + (any_size ? 0 : merging_error(scores + log_n, 2 * log_n, count))) *
+          (size + stored_.smallest) +
+      lost + stored_.unit * size * (1 + 0x1p-10) + stored_.unit * stored_.smallest + flushed_ + shortened_;
+  const double least = any_size ? std::min(2 * hull.least, 0.0) : hull.least,
+               largest = any_size ? std::max(2 * hull.largest, 0.0) : hull.largest;
   if (mean >= least - bound && mean <= largest + bound) return std::nullopt;
   return bound;
 }

@@ -36,15 +36,16 @@ bool ExcludedLines::any() const {
   return std::ranges::find(rows, true) != rows.end() || std::ranges::find(columns, true) != columns.end();
 }
 
-Certified freivalds_partial(const ExcludedLines& left_out, View<const float> a, View<const float> b, View<const float> c,
-                            const ProductTerms& terms) {
+Certified freivalds_partial(const ExcludedLines& left_out, View<const float> a, View<const float> b,
+                            View<const float> c, const ProductTerms& terms) {
   if (!left_out.any()) return freivalds(a, b, c, terms);
   const std::vector<Index> rows = kept(left_out.rows), columns = kept(left_out.columns), inner = all(a.dim(1));
   const Part part_a(a, rows, inner), part_b(b, inner, columns), part_c(c, rows, columns);
   Certified result = freivalds(part_a.view(), part_b.view(), part_c.view(), terms);
   if (!result.holds)
-    result.values = fmt::format("without {} rows and {} columns in which correct kernels differ, {}", left_out.rows.size() - rows.size(),
-                                left_out.columns.size() - columns.size(), result.values);
+    result.values =
+        fmt::format("without {} rows and {} columns in which correct kernels differ, {}",
+                    left_out.rows.size() - rows.size(), left_out.columns.size() - columns.size(), result.values);
   return result;
 }
 

@@ -16,7 +16,7 @@ struct ExcludedLines {
 };
 
 /// Runs freivalds() on all other rows and columns. O(m k + k n + m n) memory if any are left out, otherwise none.
-Certified freivalds_partial(const ExcludedLines& left_out, View<const float> a, View<const float> b, View<const float> c,
-                            const ProductTerms& terms = {});
+Certified freivalds_partial(const ExcludedLines& left_out, View<const float> a, View<const float> b,
+                            View<const float> c, const ProductTerms& terms = {});
 
 }  // namespace assay::contract

@@ -18,7 +18,8 @@ std::vector<float> decoded(View<const std::uint8_t> codes, View<const float> abs
   for (Index j = 0; j < n; ++j)
     for (Index p = 0; p < k; ++p)
       weights[static_cast<std::size_t>(j * k + p)] =
-          kNf4[nf4_code(&codes(j, 0), p)] * (small_kept ? absmax(j, p / kNf4Block) : nf4_scale(absmax(j, p / kNf4Block)));
+          kNf4[nf4_code(&codes(j, 0), p)] *
+          (small_kept ? absmax(j, p / kNf4Block) : nf4_scale(absmax(j, p / kNf4Block)));
   return weights;
 }
 
@@ -39,20 +40,23 @@ ProductTerms terms_of(View<const float> absmax) {
 
 }  // namespace
 
-Certified freivalds_nf4(View<const float> dy, View<const std::uint8_t> codes, View<const float> absmax, View<const float> dx) {
+Certified freivalds_nf4(View<const float> dy, View<const std::uint8_t> codes, View<const float> absmax,
+                        View<const float> dx) {
   const Index n = dy.dim(1), k = dx.dim(1);
   // A kernel that scales dy first may overflow before an entry of the codebook reduces the product.
   ExcludedLines left_out(dy.dim(0), k);
   for (Index j = 0; j < n; ++j) {
     const double largest = largest_scale(absmax, j);
     for (Index i = 0; i < dy.dim(0); ++i)
-      if (const double x = std::fabs(dy(i, j)); x <= FLT_MAX && x * largest > FLT_MAX) left_out.rows[static_cast<std::size_t>(i)] = true;
+      if (const double x = std::fabs(dy(i, j)); x <= FLT_MAX && x * largest > FLT_MAX)
+        left_out.rows[static_cast<std::size_t>(i)] = true;
   }
   const std::vector<float> weights = decoded(codes, absmax, n, k);
   return freivalds_partial(left_out, dy, View<const float>(weights.data(), {n, k}), dx, terms_of(absmax));
 }
 
-Certified freivalds_nf4_nt(View<const float> x, View<const std::uint8_t> codes, View<const float> absmax, View<const float> y) {
+Certified freivalds_nf4_nt(View<const float> x, View<const std::uint8_t> codes, View<const float> absmax,
+                           View<const float> y) {
   const Index n = y.dim(1), k = x.dim(1);
   // In a kernel that multiplies the sum of a block's products by the block's scale, 0 times an infinite scale need not
   // occur, and the sum may overflow before a small scale is applied.

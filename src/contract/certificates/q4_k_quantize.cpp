@@ -39,8 +39,8 @@ Certified q4_k_round_trip(View<const float> x, View<const std::uint8_t> blocks) 
         const double v = q4_k::value_at(block, p - first), want = x(i, p);
         const double bound = line.step / 2.0 + 0x1p-24 * (std::fabs(want + line.minimum) + std::fabs(v)) + 0x1p-126;
         if (std::fabs(v - want) <= bound * (1 + 0x1p-50)) continue;
-        return {false, fmt::format("x[{}, {}] = {} decodes to {}: {:.4g} apart where {:.4g} is the bound", i, p, want, v,
-                                   std::fabs(v - want), bound)};
+        return {false, fmt::format("x[{}, {}] = {} decodes to {}: {:.4g} apart where {:.4g} is the bound", i, p, want,
+                                   v, std::fabs(v - want), bound)};
       }
     }
   return {};

@@ -35,7 +35,8 @@ Certified unit_mean_square(const StorageView& x, View<const float> weight, const
                            double eps) {
   const Roundings& r = Roundings::current();
   const StorageRounding stored = storage_rounding(y.dtype());
-  const double n = static_cast<double>(y.dim(1)), smallest = std::max(stored.smallest, r.narrow ? r.underflow / r.unit : 0);
+  const double n = static_cast<double>(y.dim(1)),
+               smallest = std::max(stored.smallest, r.narrow ? r.underflow / r.unit : 0);
   const double delta = (1 + r.unit) * (1 + r.unit) * (1 + stored.unit) - 1;
   for (Index i = 0; i < y.dim(0); ++i) {
     const double scale = rrms(i);
@@ -61,8 +62,9 @@ Certified unit_mean_square(const StorageView& x, View<const float> weight, const
     const double rho = error_of_rrms(sum / (scale * scale), n, eps);
     const double bound = (rho * (2 + rho) + delta * (2 + delta) * mean) * (1 + 0x1p-20) + n * 0x1p-50;
     if (std::fabs(side - 1) <= bound || !std::isfinite(rho)) continue;
-    return {false, fmt::format("row {}: mean((y/weight)²) + eps·rrms² = {:.9g}, {:.4g} from 1 where {:.4g} is the bound", i,
-                               side, std::fabs(side - 1), bound)};
+    return {false,
+            fmt::format("row {}: mean((y/weight)²) + eps·rrms² = {:.9g}, {:.4g} from 1 where {:.4g} is the bound", i,
+                        side, std::fabs(side - 1), bound)};
   }
   return {};
 }

@@ -14,9 +14,12 @@ Certified pair_norms(const StorageView& x, const StorageView& y, double interlea
   const Roundings& r = Roundings::current();
   const StorageRounding stored = storage_rounding(y.dtype());
   const FunctionLibrary library = r.of.functions;
-  const double promised = std::max(accuracy(library, Function::sin).relative(0), accuracy(library, Function::cos).relative(0)) + (r.narrow ? r.unit : 0);
+  const double promised =
+      std::max(accuracy(library, Function::sin).relative(0), accuracy(library, Function::cos).relative(0)) +
+      (r.narrow ? r.unit : 0);
   const double unit = (1 + promised) * (1 + r.unit) * (1 + r.unit) * (1 + r.unit) * (1 + stored.unit) - 1;
-  const double lost = 2 * r.underflow + 2 * r.flush + stored.smallest * (r.flush > 0 ? 1 : std::max(stored.unit, 0x1p-24));
+  const double lost =
+      2 * r.underflow + 2 * r.flush + stored.smallest * (r.flush > 0 ? 1 : std::max(stored.unit, 0x1p-24));
   const Index d = x.dim(2);
   for (Index row = 0; row < x.dim(0); ++row)
     for (Index head = 0; head < x.dim(1); ++head)
@@ -30,8 +33,10 @@ Certified pair_norms(const StorageView& x, const StorageView& y, double interlea
         const double before = std::hypot(x1, x2), after = std::hypot(y1, y2);
         const double bound = (1.4143 * (magnitude * unit + lost)) * (1 + 0x1p-20);
         if (std::fabs(after - before) <= bound) continue;
-        return {false, fmt::format("row {}, head {}, pair {}: norm {:.9g}, and {:.9g} of x: {:.4g} apart where {:.4g} is the bound",
-                                   row, head, i, after, before, std::fabs(after - before), bound)};
+        return {false,
+                fmt::format(
+                    "row {}, head {}, pair {}: norm {:.9g}, and {:.9g} of x: {:.4g} apart where {:.4g} is the bound",
+                    row, head, i, after, before, std::fabs(after - before), bound)};
       }
   return {};
 }

@@ -44,8 +44,7 @@ std::string CudaDevice::description() const { return name_; }
 MemoryInfo CudaDevice::memory() const {
   std::size_t available = 0, total = 0;
   const cudaError_t status = cudaMemGetInfo(&available, &total);
-  if (status != cudaSuccess)
-    throw DeviceError("cudaMemGetInfo", cudaGetErrorName(status), cudaGetErrorString(status));
+  if (status != cudaSuccess) throw DeviceError("cudaMemGetInfo", cudaGetErrorName(status), cudaGetErrorString(status));
   return {total, available};
 }
 
@@ -82,7 +81,8 @@ void* CudaDevice::allocate_bytes(std::size_t bytes) {
 
 void* CudaDevice::allocate_guarded(std::size_t bytes, GuardPage guard_page) {
   require_alive();
-  return guarded_.allocate(bytes, guard_page, ordinal_, [this](const char* call, cudaError_t status) { check(call, status); });
+  return guarded_.allocate(bytes, guard_page, ordinal_,
+                           [this](const char* call, cudaError_t status) { check(call, status); });
 }
 
 void CudaDevice::release_bytes(void* address, std::size_t) noexcept {
@@ -136,7 +136,8 @@ void CudaDevice::allow_shared_bytes(const void* kernel, std::size_t bytes) {
                                     std::to_string(shared_bytes_));
   const void* const launched = filtered(kernel);
   if (launched == kernel && allowed_[kernel] >= bytes) return;  // not for kernels of a filter, which may be unloaded
-  check("cudaFuncSetAttribute", cudaFuncSetAttribute(launched, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)));
+  check("cudaFuncSetAttribute",
+        cudaFuncSetAttribute(launched, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)));
   if (launched == kernel) allowed_[kernel] = bytes;
 }
 

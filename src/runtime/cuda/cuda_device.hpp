@@ -78,10 +78,10 @@ class CudaDevice final : public Device {
   std::string name_;
   cudaStream_t stream_ = nullptr;
   bool preparing_ = false;
-  LaunchFilter filter_;  ///< may be empty
+  LaunchFilter filter_;                                   ///< may be empty
   std::unordered_map<const void*, std::size_t> allowed_;  ///< bytes of dynamic shared memory, by kernel
   std::unordered_map<const void*, bool> awaits_;          ///< whether the code waits for the previous launch, by kernel
-  std::string dead_;  ///< the failure that ended the context
+  std::string dead_;                                      ///< the failure that ended the context
   std::string dead_code_;
   GuardedMemory guarded_;
 };
@@ -89,7 +89,8 @@ class CudaDevice final : public Device {
 /// While alive, passes the kernels of one device through a filter, for experiments that record or replace kernels.
 class LaunchFilterScope {
  public:
-  LaunchFilterScope(CudaDevice& device, LaunchFilter filter) : device_(device), before_(device.exchange_filter(std::move(filter))) {}
+  LaunchFilterScope(CudaDevice& device, LaunchFilter filter)
+      : device_(device), before_(device.exchange_filter(std::move(filter))) {}
   ~LaunchFilterScope() { device_.exchange_filter(std::move(before_)); }
   LaunchFilterScope(const LaunchFilterScope&) = delete;
   LaunchFilterScope& operator=(const LaunchFilterScope&) = delete;

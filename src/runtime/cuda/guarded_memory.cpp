@@ -15,8 +15,10 @@ template <class F>
 void find(F& function, const char* name, unsigned version, const GuardedMemory::Check& check) {
   void* found = nullptr;
   cudaDriverEntryPointQueryResult result{};
-  check("cudaGetDriverEntryPointByVersion", cudaGetDriverEntryPointByVersion(name, &found, version, cudaEnableDefault, &result));
-  if (result != cudaDriverEntryPointSuccess || found == nullptr) throw Unavailable("CUDA memory between guard pages", std::string("the driver has no ") + name);
+  check("cudaGetDriverEntryPointByVersion",
+        cudaGetDriverEntryPointByVersion(name, &found, version, cudaEnableDefault, &result));
+  if (result != cudaDriverEntryPointSuccess || found == nullptr)
+    throw Unavailable("CUDA memory between guard pages", std::string("the driver has no ") + name);
   function = reinterpret_cast<F>(found);
 }
 
@@ -46,7 +48,8 @@ void GuardedMemory::load(int ordinal, const Check& check) {
   find(driver_.set_access, "cuMemSetAccess", kVersion, check);
   const CUmemAllocationProp properties = on_device(ordinal);
   std::size_t granularity = 0;
-  require("cuMemGetAllocationGranularity", driver_.granularity(&granularity, &properties, CU_MEM_ALLOC_GRANULARITY_MINIMUM), check);
+  require("cuMemGetAllocationGranularity",
+          driver_.granularity(&granularity, &properties, CU_MEM_ALLOC_GRANULARITY_MINIMUM), check);
   granularity_ = granularity;
 }
 

@@ -84,10 +84,12 @@ void enqueue(void (*kernel)(P...), const LaunchShape& shape, Device& device, boo
   config.stream = cuda.stream();
   config.attrs = &early;
   config.numAttrs = overlapping ? 1 : 0;
-  std::apply([&](P&... each) {
-    void* pointers[] = {static_cast<void*>(&each)...};
-    cuda.launch(config, reinterpret_cast<const void*>(kernel), pointers);
-  }, values);
+  std::apply(
+      [&](P&... each) {
+        void* pointers[] = {static_cast<void*>(&each)...};
+        cuda.launch(config, reinterpret_cast<const void*>(kernel), pointers);
+      },
+      values);
 }
 
 }  // namespace launch_detail

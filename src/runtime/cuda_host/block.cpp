@@ -49,8 +49,8 @@ void check_limits(const Grid& grid) {
   if (count(g) == 0 || g.x > 0x7fffffffU || g.y > 65535 || g.z > 65535)
     refuse("cudaErrorInvalidConfiguration", "a grid of " + text(g) + " blocks; 1 to 65535 are possible along y and z");
   if (grid.shared_bytes > kMaxSharedBytes)
-    refuse("cudaErrorInvalidValue",
-           std::to_string(grid.shared_bytes) + " bytes of shared memory; " + std::to_string(kMaxSharedBytes) + " are possible");
+    refuse("cudaErrorInvalidValue", std::to_string(grid.shared_bytes) + " bytes of shared memory; " +
+                                        std::to_string(kMaxSharedBytes) + " are possible");
 }
 
 uint3 unflatten(unsigned long long i, const dim3& size) {
@@ -176,14 +176,10 @@ void Block::fail(const char* code, const char* detail, std::source_location site
 std::string Block::describe() const {
   const auto what = [](const Thread& t) -> std::string {
     switch (t.state) {
-      case Thread::State::exited:
-        return "have exited";
-      case Thread::State::barrier:
-        return "wait at the barrier " + text(t.site);
-      case Thread::State::warp:
-        return "wait for the other lanes of their mask at " + text(t.site);
-      case Thread::State::ready:
-        break;
+      case Thread::State::exited: return "have exited";
+      case Thread::State::barrier: return "wait at the barrier " + text(t.site);
+      case Thread::State::warp: return "wait for the other lanes of their mask at " + text(t.site);
+      case Thread::State::ready: break;
     }
     return "can run";
   };

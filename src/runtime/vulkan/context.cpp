@@ -67,14 +67,10 @@ std::string lacks(vk::PhysicalDevice physical) {
 
 int rank(vk::PhysicalDeviceType type) {
   switch (type) {
-    case vk::PhysicalDeviceType::eDiscreteGpu:
-      return 0;
-    case vk::PhysicalDeviceType::eIntegratedGpu:
-      return 1;
-    case vk::PhysicalDeviceType::eVirtualGpu:
-      return 2;
-    default:
-      return 3;
+    case vk::PhysicalDeviceType::eDiscreteGpu: return 0;
+    case vk::PhysicalDeviceType::eIntegratedGpu: return 1;
+    case vk::PhysicalDeviceType::eVirtualGpu: return 2;
+    default: return 3;
   }
 }
 

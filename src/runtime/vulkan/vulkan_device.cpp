@@ -78,10 +78,10 @@ struct VulkanDevice::Impl {
   vk::UniqueCommandBuffer commands;
   vk::UniqueDescriptorPool descriptor_pool;
   vk::UniqueFence fence;
-  std::uint32_t recorded = 0;  ///< commands in the batch
-  std::string dead;            ///< why no work can run any more
-  DispatchFilter filter;       ///< may be empty
-  bool preparing = false;      ///< bind and dispatch stop after creating the pipeline
+  std::uint32_t recorded = 0;     ///< commands in the batch
+  std::string dead;               ///< why no work can run any more
+  DispatchFilter filter;          ///< may be empty
+  bool preparing = false;         ///< bind and dispatch stop after creating the pipeline
   Recorded* recording = nullptr;  ///< where dispatches go instead of the batch
   Impl* next_abandoned = nullptr;
 };
@@ -95,15 +95,13 @@ bool is_processor(const vulkan::Context& context) {
 }  // namespace
 
 VulkanDevice::Impl::Impl(const VulkanOptions& options)
-    : work_limit_seconds(options.work_limit_seconds),
-      context(options),
-      memory(context, options.staging),
-      pipelines(context),
-      empty(memory.empty_buffer()) {
+    : work_limit_seconds(options.work_limit_seconds), context(options), memory(context, options.staging),
+      pipelines(context), empty(memory.empty_buffer()) {
   // CPUs serve other processes too: unless the caller sets a limit, the time limit of the call decides
   // (falsify/engine/worker.cpp).
   constexpr unsigned kTimesOnProcessors = 20;
-  if (is_processor(context) && work_limit_seconds == VulkanOptions{}.work_limit_seconds) work_limit_seconds *= kTimesOnProcessors;
+  if (is_processor(context) && work_limit_seconds == VulkanOptions{}.work_limit_seconds)
+    work_limit_seconds *= kTimesOnProcessors;
   vulkan::checked("vkCreateCommandPool", [&] {
     const vk::Device device = *context.device;
     command_pool = device.createCommandPoolUnique({vk::CommandPoolCreateFlagBits::eResetCommandBuffer, context.family});
@@ -118,7 +116,8 @@ void VulkanDevice::Impl::require_alive() const {
 }
 
 vk::UniqueCommandBuffer VulkanDevice::Impl::command_buffer() const {
-  return std::move(context.device->allocateCommandBuffersUnique({*command_pool, vk::CommandBufferLevel::ePrimary, 1})[0]);
+  return std::move(
+      context.device->allocateCommandBuffersUnique({*command_pool, vk::CommandBufferLevel::ePrimary, 1})[0]);
 }
 
 vk::UniqueDescriptorPool VulkanDevice::Impl::new_descriptor_pool() const {
@@ -133,7 +132,8 @@ void VulkanDevice::Impl::begin() {
   }
   using Access = vk::AccessFlagBits;
   const vk::MemoryBarrier barrier(Access::eMemoryWrite, Access::eMemoryRead | Access::eMemoryWrite);
-  target().pipelineBarrier(vk::PipelineStageFlagBits::eAllCommands, vk::PipelineStageFlagBits::eAllCommands, {}, barrier, {}, {});
+  target().pipelineBarrier(vk::PipelineStageFlagBits::eAllCommands, vk::PipelineStageFlagBits::eAllCommands, {},
+                           barrier, {}, {});
 }
 
 /// Runs the recorded work and waits. Any failure leaves the device in an unknown state, so it is switched off, with the
@@ -144,7 +144,8 @@ void VulkanDevice::Impl::finish() {
   try {
     vulkan::checked("vkQueueSubmit", [&] {
       const vk::MemoryBarrier to_host(vk::AccessFlagBits::eMemoryWrite, vk::AccessFlagBits::eHostRead);
-      commands->pipelineBarrier(vk::PipelineStageFlagBits::eAllCommands, vk::PipelineStageFlagBits::eHost, {}, to_host, {}, {});
+      commands->pipelineBarrier(vk::PipelineStageFlagBits::eAllCommands, vk::PipelineStageFlagBits::eHost, {}, to_host,
+                                {}, {});
       commands->end();
       submit(*commands);
       context.device->resetDescriptorPool(*descriptor_pool);
@@ -177,7 +178,8 @@ VulkanDevice::Recorded::~Recorded() {
   // The device may still be running it.
   static_cast<void>(commands.release());
   for (auto& pool : descriptor_pools) static_cast<void>(pool.release());
-  for (vulkan::Allocation& allocation : kept) static_cast<void>(allocation.buffer.release()), static_cast<void>(allocation.memory.release());
+  for (vulkan::Allocation& allocation : kept)
+    static_cast<void>(allocation.buffer.release()), static_cast<void>(allocation.memory.release());
 }
 
 vk::DescriptorSet VulkanDevice::Recorded::descriptor_set(vk::DescriptorSetLayout layout) {
@@ -208,8 +210,9 @@ void VulkanDevice::Impl::record(const vulkan::Pipeline& pipeline, const SpirvDis
   }
   begin();
   if (!buffers.empty()) {
-    const vk::DescriptorSet set = recording != nullptr ? recording->descriptor_set(*pipeline.set_layout)
-                                                       : context.device->allocateDescriptorSets({*descriptor_pool, *pipeline.set_layout})[0];
+    const vk::DescriptorSet set =
+        recording != nullptr ? recording->descriptor_set(*pipeline.set_layout)
+                             : context.device->allocateDescriptorSets({*descriptor_pool, *pipeline.set_layout})[0];
     const vk::WriteDescriptorSet write(set, 0, 0, vk::DescriptorType::eStorageBuffer, {}, buffers);
     context.device->updateDescriptorSets(write, {});
     target().bindDescriptorSets(vk::PipelineBindPoint::eCompute, *pipeline.layout, 0, set, {});
@@ -217,7 +220,7 @@ void VulkanDevice::Impl::record(const vulkan::Pipeline& pipeline, const SpirvDis
   target().bindPipeline(vk::PipelineBindPoint::eCompute, *pipeline.pipeline);
   if (!work.push.empty())
     target().pushConstants(*pipeline.layout, vk::ShaderStageFlagBits::eCompute, 0,
-                            static_cast<std::uint32_t>(work.push.size()), work.push.data());
+                           static_cast<std::uint32_t>(work.push.size()), work.push.data());
   target().dispatch(work.groups[0], work.groups[1], work.groups[2]);
 }
 
@@ -316,7 +319,9 @@ void VulkanDevice::download_bytes(void* destination, const void* source, std::si
 
 void VulkanDevice::synchronize() {
   impl_->require_alive();
-  if (impl_->recording != nullptr) throw Unavailable("a recording", "the kernel waits for its own results, which are not there before the recording runs");
+  if (impl_->recording != nullptr)
+    throw Unavailable("a recording",
+                      "the kernel waits for its own results, which are not there before the recording runs");
   impl_->finish();
 }
 
@@ -390,7 +395,8 @@ std::unique_ptr<RecordedWork> VulkanDevice::record(const std::function<void()>& 
   }
   vulkan::checked("vkEndCommandBuffer", [&] {
     const vk::MemoryBarrier to_host(vk::AccessFlagBits::eMemoryWrite, vk::AccessFlagBits::eHostRead);
-    made->commands->pipelineBarrier(vk::PipelineStageFlagBits::eAllCommands, vk::PipelineStageFlagBits::eHost, {}, to_host, {}, {});
+    made->commands->pipelineBarrier(vk::PipelineStageFlagBits::eAllCommands, vk::PipelineStageFlagBits::eHost, {},
+                                    to_host, {}, {});
     made->commands->end();
   });
   return made;

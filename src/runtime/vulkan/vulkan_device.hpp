@@ -74,8 +74,8 @@ class VulkanDevice final : public Device {
   bool owns(const void* address) const override;
   /// Compiles the pipelines that the kernel dispatches for dense tensors from allocate(); runs nothing.
   void prepare(const Kernel& kernel, const Call& call) override;
-  /// Into one command buffer, which one submission runs. Memory that is freed meanwhile stays with the recording, and so must the
-  /// pipelines: do not forget them while it lives.
+  /// Into one command buffer, which one submission runs. Memory that is freed meanwhile stays with the recording, and
+  /// so must the pipelines: do not forget them while it lives.
   std::unique_ptr<RecordedWork> record(const std::function<void()>& work) override;
 
   /// Returns the allocation that contains [address, address + bytes). Throws DeviceError if there is none, and

@@ -32,10 +32,8 @@ void wrong(const LayerNormArgs& args, assay::Device&) {
 
 template <Fault fault>
 assay::KernelRegistration add(std::string_view id, std::string_view says) {
-  return assay::KernelRegistration({.id = id,
-                                    .summary = "wrong on purpose",
-                                    .fault = says,
-                                    .run = &assay::run_typed<LayerNormArgs, &wrong<fault>>});
+  return assay::KernelRegistration(
+      {.id = id, .summary = "wrong on purpose", .fault = says, .run = &assay::run_typed<LayerNormArgs, &wrong<fault>>});
 }
 
 const assay::KernelRegistration registrations[] = {

@@ -9,7 +9,8 @@ const void* loaded(CudaDevice& device, const Cubin& cubin, std::string_view name
   const void*& function = table[cubin];
   if (function == nullptr) {
     cudaLibrary_t library = nullptr;
-    device.check("cudaLibraryLoadData", cudaLibraryLoadData(&library, cubin->data(), nullptr, nullptr, 0, nullptr, nullptr, 0));
+    device.check("cudaLibraryLoadData",
+                 cudaLibraryLoadData(&library, cubin->data(), nullptr, nullptr, 0, nullptr, nullptr, 0));
     cudaKernel_t kernel = nullptr;
     device.check("cudaLibraryGetKernel", cudaLibraryGetKernel(&kernel, library, std::string(name).c_str()));
     function = reinterpret_cast<const void*>(kernel);

@@ -1,4 +1,5 @@
-// Automatic mutants of CUDA kernels: one instruction of the PTX of one of their entries is changed (falsify/mutation/ptx).
+// Automatic mutants of CUDA kernels: one instruction of the PTX of one of their entries is changed
+// (falsify/mutation/ptx).
 //
 // The entries of a kernel are found by preparing calls with dims as campaigns draw them, in a separate process, and
 // recording every entry name that the kernel would launch. Their PTX is the copy in this program for GPUs without
@@ -6,9 +7,9 @@
 // entry.
 //
 // The original of a mutant is assembled from the same PTX without the change, so that both differ in the mutation only.
-// Both are guarded: a thread whose loops exceed ptx::kMaxIterations iterations ends the grid by `trap`, which the device
-// reports as an error; the worker process is then replaced, since its context is lost. A barrier that some threads
-// never reach is not guarded; it ends with the process, at the worker's time limit.
+// Both are guarded: a thread whose loops exceed ptx::kMaxIterations iterations ends the grid by `trap`, which the
+// device reports as an error; the worker process is then replaced, since its context is lost. A barrier that some
+// threads never reach is not guarded; it ends with the process, at the worker's time limit.
 //
 // ptxas assembles mutants when they are drawn: invalid ones are known by then, no call's time includes a compilation,
 // and a restarted worker loads existing machine code.
@@ -51,7 +52,8 @@ std::set<std::string> entries_of(const Kernel& kernel, CudaDevice& device) {
 json examine(std::span<const Kernel* const> kernels) {
   try {
     CudaDevice& device = cuda_device();
-    json found{{"device", device.description()}, {"capability", device.compute_capability()}, {"entries", json::object()}};
+    json found{
+        {"device", device.description()}, {"capability", device.compute_capability()}, {"entries", json::object()}};
     for (const Kernel* kernel : kernels) found["entries"][std::string(kernel->id)] = entries_of(*kernel, device);
     return found;
   } catch (const Unavailable& e) {
@@ -63,7 +65,8 @@ json examine(std::span<const Kernel* const> kernels) {
 class Entry {
  public:
   Entry(const ptx::Module& module, const std::string& name, int capability)
-      : program_(module, name), mutant_keys_(ptx::mutant_keys(program_)), hash_(ptx::hash(ptx::of_any_build(program_.text()))), capability_(capability) {}
+      : program_(module, name), mutant_keys_(ptx::mutant_keys(program_)),
+        hash_(ptx::hash(ptx::of_any_build(program_.text()))), capability_(capability) {}
 
   const ptx::Program& program() const { return program_; }
   const std::vector<ptx::MutantKey>& mutant_keys() const { return mutant_keys_; }
@@ -115,12 +118,17 @@ struct Rebuilt {
 
 class EntryMutants final : public MutantSet {
  public:
-  EntryMutants(std::shared_ptr<Rebuilt> kernel, std::shared_ptr<const Entry> entry) : kernel_(std::move(kernel)), entry_(std::move(entry)) {}
+  EntryMutants(std::shared_ptr<Rebuilt> kernel, std::shared_ptr<const Entry> entry)
+      : kernel_(std::move(kernel)), entry_(std::move(entry)) {}
 
   const Kernel& original() const override { return kernel_->right; }
   std::size_t size() const override { return entry_->mutant_keys().size(); }
-  std::uint64_t key(std::size_t i) const override { return ptx::hash(std::to_string(entry_->mutant_keys()[i].key), entry_->hash()); }
-  std::string_view family(std::size_t i) const override { return ptx::operators()[entry_->mutant_keys()[i].family].family; }
+  std::uint64_t key(std::size_t i) const override {
+    return ptx::hash(std::to_string(entry_->mutant_keys()[i].key), entry_->hash());
+  }
+  std::string_view family(std::size_t i) const override {
+    return ptx::operators()[entry_->mutant_keys()[i].family].family;
+  }
 
   std::string hash(std::size_t i) const override { return fmt::format("{:016x}", key(i)); }
 
@@ -159,7 +167,9 @@ std::map<std::string, std::shared_ptr<const Entry>> find_entries(const std::set<
       if (item.entry && wanted.contains(item.name)) first.try_emplace(item.name, &*module);
   const std::vector<std::pair<std::string, const ptx::Module*>> list(first.begin(), first.end());
   std::vector<std::shared_ptr<const Entry>> made(list.size());
-  in_parallel(list.size(), [&](std::size_t i) { made[i] = std::make_shared<const Entry>(*list[i].second, list[i].first, capability); });
+  in_parallel(list.size(), [&](std::size_t i) {
+    made[i] = std::make_shared<const Entry>(*list[i].second, list[i].first, capability);
+  });
   std::map<std::string, std::shared_ptr<const Entry>> found;
   for (std::size_t i = 0; i < list.size(); ++i) found[list[i].first] = made[i];
   return found;
@@ -172,8 +182,11 @@ Survey survey(std::span<const Kernel* const> kernels) {
   std::set<std::string> wanted;
   for (const json& names : document["entries"]) wanted.insert(names.begin(), names.end());
   const auto entries = find_entries(wanted, document["capability"].get<int>());
-  Survey result{fmt::format("{}; {} of {} entries have PTX", document["device"].get<std::string>(), entries.size(), wanted.size()),
-                false, {}, true};
+  Survey result{fmt::format("{}; {} of {} entries have PTX", document["device"].get<std::string>(), entries.size(),
+                            wanted.size()),
+                false,
+                {},
+                true};
   for (const Kernel* kernel : kernels) {
     auto rebuilt = std::make_shared<Rebuilt>();
     rebuilt->registered = kernel;
@@ -182,7 +195,8 @@ Survey survey(std::span<const Kernel* const> kernels) {
       run_replaced(*self->registered, self->cubins, call, device);
     };
     for (const json& name : document["entries"][std::string(kernel->id)])
-      if (const auto entry = entries.find(name.get<std::string>()); entry != entries.end()) rebuilt->entries.push_back(entry->second);
+      if (const auto entry = entries.find(name.get<std::string>()); entry != entries.end())
+        rebuilt->entries.push_back(entry->second);
     for (const auto& entry : rebuilt->entries) result.sets.push_back(std::make_unique<EntryMutants>(rebuilt, entry));
   }
   return result;

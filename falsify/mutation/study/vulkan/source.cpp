@@ -55,7 +55,8 @@ struct Shader {
   }
 };
 
-void run_mutated(const Kernel& kernel, const spirv::Words& right, const spirv::Words& wrong, const Call& call, Device& device) {
+void run_mutated(const Kernel& kernel, const spirv::Words& right, const spirv::Words& wrong, const Call& call,
+                 Device& device) {
   const FilterScope scope(static_cast<VulkanDevice&>(device), [&](SpirvDispatch& work) {
     if (std::ranges::equal(work.module, right)) work.module = wrong;
     return true;
@@ -65,7 +66,8 @@ void run_mutated(const Kernel& kernel, const spirv::Words& right, const spirv::W
 
 class ShaderMutants final : public MutantSet {
  public:
-  ShaderMutants(const Kernel& kernel, std::shared_ptr<const Shader> shader) : kernel_(kernel), shader_(std::move(shader)) {}
+  ShaderMutants(const Kernel& kernel, std::shared_ptr<const Shader> shader)
+      : kernel_(kernel), shader_(std::move(shader)) {}
 
   const Kernel& original() const override { return kernel_; }
   std::size_t size() const override { return shader_->mutants.size(); }

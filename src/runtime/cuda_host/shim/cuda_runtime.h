@@ -137,7 +137,8 @@ inline int __ffs(int x) { return x == 0 ? 0 : std::countr_zero(static_cast<unsig
 inline unsigned __byte_perm(unsigned x, unsigned y, unsigned selector) {
   const std::uint64_t bytes = std::uint64_t{y} << 32 | x;
   unsigned result = 0;
-  for (unsigned n = 0; n < 4; ++n) result |= static_cast<unsigned>(bytes >> 8 * (selector >> 4 * n & 7U) & 255U) << 8 * n;
+  for (unsigned n = 0; n < 4; ++n)
+    result |= static_cast<unsigned>(bytes >> 8 * (selector >> 4 * n & 7U) & 255U) << 8 * n;
   return result;
 }
 inline unsigned __float_as_uint(float x) { return std::bit_cast<unsigned>(x); }
