@@ -164,13 +164,13 @@ template <class Word>
 void put_sentinels(std::byte* base, std::size_t data, std::uint64_t key, const Row& row) {
   const std::size_t first = data + static_cast<std::size_t>(row.offset) * sizeof(Word);
   if (row.step == 1 && sizeof(Word) == kWord) {
-    const auto word = static_cast<std::uint32_t>(first / kWord), count = static_cast<std::uint32_t>(row.width);
-    auto* const words = reinterpret_cast<std::uint32_t*>(base + first);
-    constexpr std::uint32_t kVector = 16;  // so many at once: the compiler takes vectors where it knows how many
-    std::uint32_t j = 0;
-    for (; j + kVector <= count; j += kVector)
-      for (std::uint32_t k = 0; k < kVector; ++k) words[j + k] = sentinel(key, word + j + k);
-    for (; j < count; ++j) words[j] = sentinel(key, word + j);
+    constexpr std::uint32_t kBlock = 64;  // a constant count, so that the compiler takes vectors
+    auto word = static_cast<std::uint32_t>(first / kWord);
+    auto* words = reinterpret_cast<std::uint32_t*>(base + first);
+    auto left = static_cast<std::size_t>(row.width);
+    for (; left >= kBlock; left -= kBlock, words += kBlock, word += kBlock)
+      for (std::uint32_t k = 0; k < kBlock; ++k) words[k] = sentinel(key, word + k);
+    for (; left > 0; --left) *words++ = sentinel(key, word++);
     return;
   }
   for (Index j = 0; j < row.width; ++j) {

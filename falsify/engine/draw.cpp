@@ -230,10 +230,10 @@ Index any_extent(Index least, Index most, Random& random) {
 /// large dims, and of the largest dim.
 constexpr double kMaxFilled = 0.15, kMaxFilledInBlocks = 0.1, kMaxTermsFilled = 0.25, kMinFilled = 0.4,
                  kOctavesFilled = 40, kLongestFilled = 18;
-/// Three of five are slender: one dim is long, the others have up to so many of its octaves, and they cost a part of
-/// that. One in sixteen has few lines, together more than 2^20 elements, of more than 2^16 each: counters of tiles wrap
-/// there.
-constexpr double kSlender = 0.6, kSlenderCost = 0.3, kSlenderOctaves = 0.45, kLines = 1.0 / 16;
+/// Three of five filled cases are slender and cheaper: one dim is long, a second one large, and the others get a part of
+/// their octaves. One in eight has few lines of more than 2^16 elements each, together more than 2^20: counters of tiles
+/// wrap there.
+constexpr double kSlender = 0.6, kSlenderCost = 0.3, kSlenderOctaves = 0.45, kLines = 1.0 / 8;
 constexpr Index kLongLine = 1 << 16, kManyElements = 1 << 20;
 
 /// Returns the order of the dims of a filled case: the longest first, then the second longest, each pair of dims in
@@ -299,7 +299,7 @@ void fill(const OpDescriptor& op, const DrawSpec& spec, Case& c) {
     if (!info.typical.empty() && random.chance(0.5)) few[d] = info.typical[random.below(info.typical.size())];
     const double least = place == 0 ? 0.5 : place == 1 ? 0.2 : 0.05;
     if (place < large && info.max > 16)
-      octaves[d] = (least + (1 - least) * random.uniform()) * (slender && place > 0 ? kSlenderOctaves : 1);
+      octaves[d] = (least + (1 - least) * random.uniform()) * (slender && place > 1 ? kSlenderOctaves : 1);
   }
   for (std::size_t d = 0; d < n; ++d)
     if (op.dims[d].multiple_of >= 0)
