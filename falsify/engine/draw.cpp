@@ -10,6 +10,8 @@
 #include <map>
 #include <numeric>
 
+#include "falsify/engine/inputs.hpp"
+
 namespace assay::falsify {
 namespace {
 

@@ -453,9 +453,14 @@ TEST(Report, AFindingIsWrittenWithItsPlaceAndItsPicture) {
   const OpDescriptor& op = operation("matmul");
   Counterexample x;
   x.first.dims = {5, 6, 7}, x.smallest.dims = {2, 3, 4};
-  x.finding = {
-      "value", "differs", "c",  {2, 1},
-      1.5,     -INFINITY, 0.25, ErrorMap{"c", 3, 5, 1, 2, true, {0, 0.5, 1, 1.0000001, 1234567, INFINITY, 2, 3, 4}}};
+  x.finding = {Finding::Kind::value,
+               "differs",
+               "c",
+               {2, 1},
+               1.5,
+               -INFINITY,
+               0.25,
+               ErrorMap{"c", 3, 5, 1, 2, true, {0, 0.5, 1, 1.0000001, 1234567, INFINITY, 2, 3, 4}}};
   x.first_errors = ErrorMap{"c", 1, 1, 1, 1, false, {7}};
   x.reproduction = "always", x.number = 12, x.shrink_tried = 34, x.shrink_seconds = 0.5, x.shrink_complete = false;
   KernelResult result;
