@@ -123,6 +123,7 @@ def changes():
     touches("documentation", set(), lambda: edit("README.md"))
     touches("tests", set(), lambda: edit("tests/gate/gate_test.py"))
     touches("the command line", set(), lambda: edit("src/cli/main.cpp"))
+    touches("what serves callers", set(), lambda: edit("src/serve/dispatch.cpp"))
     touches("a mutant", set(), lambda: edit("falsify/mutation/faults/softmax.yaml"))
     touches("times alone", set(), lambda: os.utime(root / "kernels/cpu/softmax.cpp"))
     touches("a source of the CPU", of("softmax/cpu/"), lambda: edit("kernels/cpu/softmax.cpp"))

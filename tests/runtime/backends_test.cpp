@@ -7,6 +7,7 @@
 #include "ops/transpose.hpp"
 #include "runtime/vulkan/vulkan_device.hpp"
 #include "serve/prewarm.hpp"
+#include "serve/reservation.hpp"
 
 namespace assay {
 namespace {

@@ -5,6 +5,7 @@
 #include "ops/matmul.hpp"
 #include "runtime/device.hpp"
 #include "serve/prewarm.hpp"
+#include "serve/reservation.hpp"
 
 namespace assay {
 namespace {

@@ -92,7 +92,7 @@ std::string survivors_text(const json& report) {
     if (status == equivalent) text += fmt::format("            the same bits in {} cases\n", m["compared"].dump());
     if (m.contains("late"))
       text += fmt::format("            calls that hung once, and not when made again: {}\n", m["late"].dump());
-    if (status == survivor || status == judged)
+    if (status == survivor || status == accepted)
       text += fmt::format(
           "            other bits in {} of {} cases, and no obligation objects: {}\n"
           "            there its error reaches {:.3g} of the bound, the kernel's own {:.3g}\n",

@@ -1,6 +1,6 @@
 // Summaries of mutants, hand-written and automatic: by operation, by obligation, and as one HTML page.
 //
-// Both kinds of document have `mutants`, one object each with `op` and `status` ("killed" or another). A killed mutant
+// Both kinds of document have `mutants`, one object each with `op` and `status` (the name of a MutantStatus). A killed mutant
 // has `by`, the id of the first obligation, `cases`, and, if every obligation was tried, `matrix`: the ids of all
 // obligations that falsify it. A hand-written mutant has `mutant` and `fault`; an automatic one `kernel`, `part`,
 // `hash`, `family` and `description`.
@@ -9,9 +9,20 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace assay::falsify {
+
+/// survived: of a hand-written mutant. survivor: of an automatic mutant whose results differ. accepted: a survivor that a
+/// reviewer has explained.
+enum class MutantStatus { killed, equivalent, survivor, accepted, survived, unsound, unavailable };
+inline constexpr MutantStatus kMutantStatuses[] = {
+    MutantStatus::killed,   MutantStatus::equivalent, MutantStatus::survivor,   MutantStatus::accepted,
+    MutantStatus::survived, MutantStatus::unsound,    MutantStatus::unavailable};
+std::string_view name(MutantStatus status);
+/// Returns the status of a mutant's object in a document. Throws InputError for a name that is none of them.
+MutantStatus status_of(const nlohmann::json& mutant);
 
 /// Counts by the value of `key`: mutants, one count a status, and the number of cases to kill (median_cases,
 /// p95_cases).

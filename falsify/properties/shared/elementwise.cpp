@@ -20,11 +20,11 @@ std::vector<float> cut(const std::vector<float>& values, Index extent, Index fro
 }
 
 /// Number of elements from which kernels may take another path: more than drawn dims give.
-constexpr Index kLarge = Index{1} << 21;
+constexpr Index kLargeOutput = Index{1} << 21;
 /// Number of rows that may take a block each: twice the limit of a grid's y and z; 2 s on cuda-host.
 constexpr Index kMaxInBlocks = Index{1} << 17;
 
-/// Raises the first dim until the largest output has kLarge elements, with no tensor more than four times as large.
+/// Raises the first dim until the largest output has kLargeOutput elements, with no tensor more than four times as large.
 std::vector<Index> enlarged(const OpDescriptor& op, std::vector<Index> dims, bool in_blocks) {
   Index outputs = 1, all = 1;
   for (Index& d : dims) d = std::max<Index>(d, 1);
@@ -34,7 +34,7 @@ std::vector<Index> enlarged(const OpDescriptor& op, std::vector<Index> dims, boo
     all = std::max(all, each);
     if (op.tensors[t].role != Role::in) outputs = std::max(outputs, each);
   }
-  const Index rows = std::min(kLarge / outputs + 1, 4 * kLarge / all);
+  const Index rows = std::min(kLargeOutput / outputs + 1, 4 * kLargeOutput / all);
   dims[0] = std::clamp(in_blocks ? std::min(rows, kMaxInBlocks) : rows, op.dims[0].min, op.dims[0].max);
   return dims;
 }

@@ -110,7 +110,7 @@ void make_blocks(std::vector<float>& bytes, Index rows, Index k, Strategy strate
   for (auto n = random.below(3) + 1; n > 0; --n) {
     static constexpr std::uint16_t kBits[] = {0x7c00, 0xfc00, 0x7e00, 0x7c01, 0xffff};
     const Half planted{kBits[random.below(std::size(kBits))]};
-    const Index row = random.between(0, rows - 1), at = random.between(0, blocks_of(k) - 1);
+    const Index row = random.between(0, rows - 1), at = random.between(0, assay::q4_k::blocks_of(k) - 1);
     Block block = block_of(bytes, k, row, at);
     if (random.chance(0.5)) block.set_d(planted);
     else block.set_dmin(planted);
@@ -118,7 +118,7 @@ void make_blocks(std::vector<float>& bytes, Index rows, Index k, Strategy strate
 }
 
 void scramble_padding(std::vector<float>& bytes, Index rows, Index k, Random& random) {
-  const Index last = blocks_of(k) - 1, used = k - last * kValues;
+  const Index last = assay::q4_k::blocks_of(k) - 1, used = k - last * kValues;
   for (Index row = 0; row < rows; ++row) {
     Block block = block_of(bytes, k, row, last);
     for (Index i = used; i < kValues; ++i) block.set_code(i, static_cast<unsigned>(random.below(16)));

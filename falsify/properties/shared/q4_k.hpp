@@ -44,7 +44,7 @@ inline Block block_of(std::vector<float>& bytes, Index k, Index row, Index n) {
 template <class F>
 void for_each_block(std::vector<float>& bytes, Index rows, Index k, F f) {
   for (Index i = 0; i < rows; ++i)
-    for (Index n = 0; n < blocks_of(k); ++n) f(block_of(bytes, k, i, n), i, n);
+    for (Index n = 0; n < assay::q4_k::blocks_of(k); ++n) f(block_of(bytes, k, i, n), i, n);
 }
 
 /// Turns random bytes into blocks of the strategy: d and dmin ordinary, of any exponent, subnormal, near the largest
