@@ -33,7 +33,7 @@ RUNS = {
     "audit": [(0, ["--kernel", "matmul/cpu/naive"])],
     "gate": [(0, ["--all", "--plan", "--root", top]), (0, ["--lock", "--root", made / "checkout"])],
     "attest": [(0, ["--kernel", "scale/vulkan/vectors", "--out", made / "evidence", "--root", top])],
-    "odds": [(0, ["--record", top / "ci/false_alarms.jsonl"])],
+    "false-alarms": [(0, ["--record", top / "ci/false_alarms.jsonl"])],
 }
 
 
