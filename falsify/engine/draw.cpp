@@ -262,18 +262,17 @@ std::vector<std::size_t> dims_in_turn_order(const OpDescriptor& op, const Oversi
   return order;
 }
 
-/// Few long lines: the first dim in order is the line, of any residue beyond kLongLine, and of the second there are as
-/// many as it takes for kManyElements, and up to eight more. False: the dims do not allow that, or a case does not
-/// afford it.
+/// Makes few long lines: one of the first two dims is the line, of any residue beyond kLongLine; of the other there are as
+/// many as kManyElements takes, and up to eight more. False: the dims do not allow it, or a case cannot afford it.
 bool fill_with_lines(const OpDescriptor& op, const DrawSpec& spec, const std::vector<std::size_t>& order,
                      Random& random, Case& c) {
-  if (order.size() < 2 || op.dims[order[0]].max < 2 * kLongLine ||
-      op.dims[order[1]].max <= 2 * kManyElements / kLongLine)
-    return false;
+  if (order.size() < 2) return false;
+  const std::size_t first = random.below(2), line = order[first], many = order[1 - first];
+  if (op.dims[line].max < 2 * kLongLine || op.dims[many].max <= 2 * kManyElements / kLongLine) return false;
   std::vector<Index> dims(op.dims.size());
   for (std::size_t d = 0; d < dims.size(); ++d) dims[d] = few_of(op.dims[d], 1, random);
-  dims[order[0]] = kLongLine + random.between(1, 1024);
-  dims[order[1]] = std::max<Index>(kManyElements / dims[order[0]] + 1 + random.between(0, 8), op.dims[order[1]].min);
+  dims[line] = kLongLine + random.between(1, 1024);
+  dims[many] = std::max<Index>(kManyElements / dims[line] + 1 + random.between(0, 8), op.dims[many].min);
   make_valid(op, dims);
   if (case_cost(op, dims, spec.in_blocks, spec.oracle_use) > 2 * (spec.in_blocks ? kMaxFilledInBlocks : kMaxFilled))
     return false;

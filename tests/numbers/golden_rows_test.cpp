@@ -7,7 +7,6 @@
 #include "reference/rmsnorm.hpp"
 #include "reference/rmsnorm_backward.hpp"
 #include "reference/rope.hpp"
-#include "reference/rope_backward.hpp"
 #include "reference/silu_mul.hpp"
 #include "reference/silu_mul_backward.hpp"
 #include "reference/softmax.hpp"
