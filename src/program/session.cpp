@@ -13,12 +13,11 @@ namespace assay::program {
 
 Session::Session(Program program, Device& device, SessionOptions options)
     : program_(std::move(program)), device_(device), plan_(program::plan(program_, options.reuse)) {
-  const Reservation reservation(device_, plan_.bytes);
-  for (const std::size_t bytes : plan_.slot_bytes) {
-    slots_.push_back(device_.allocate(bytes));
-    const std::vector<std::byte> zeros(bytes);
-    if (bytes > 0) device_.upload(slots_.back().address(), zeros.data(), bytes);
+  {
+    const Reservation reservation(device_, plan_.bytes);  // refuses all of it, or none
+    for (const std::size_t bytes : plan_.slot_bytes) slots_.push_back(device_.allocate(bytes));
   }
+  for (const Buffer& slot : slots_) clear(slot);
   last_user_.assign(slots_.size(), -1);
   versions_.assign(program_.storages.size(), 0);
   for (std::size_t i = 0; i < program_.storages.size(); ++i)
@@ -88,10 +87,13 @@ void Session::get(Value v, std::span<std::byte> bytes) {
 void Session::clear_gradients() {
   for (std::size_t i = 0; i < program_.storages.size(); ++i) {
     if (program_.storages[i].kind != Kind::gradient) continue;
-    const Buffer& slot = slots_[static_cast<std::size_t>(plan_.slot_of[i])];
-    const std::vector<std::byte> zeros(slot.bytes());
-    if (!zeros.empty()) device_.upload(slot.address(), zeros.data(), zeros.size());
+    clear(slots_[static_cast<std::size_t>(plan_.slot_of[i])]);
   }
+}
+
+void Session::clear(const Buffer& slot) {
+  const std::vector<std::byte> zeros(slot.bytes());
+  if (!zeros.empty()) device_.upload(slot.address(), zeros.data(), zeros.size());
 }
 
 void Session::check() {

@@ -55,6 +55,7 @@ class Session {
 
  private:
   void check();
+  void clear(const Buffer& slot);
   Tensor tensor(Value v) const;
   void expect_readable(Value v, std::size_t bytes) const;
 

@@ -43,35 +43,50 @@ std::vector<std::vector<float>> results(Session& session, const Differentiated& 
   return all;
 }
 
-class Sessions : public testing::TestWithParam<Backend> {};
+class Sessions : public testing::TestWithParam<Backend> {
+ protected:
+  void SetUp() override {
+    try {
+      device_ = &device(GetParam());
+    } catch (const Unavailable& e) {
+      GTEST_SKIP() << e.what();
+    }
+  }
+  Device* device_ = nullptr;
+};
 
 TEST_P(Sessions, ReuseOfMemoryChangesNoBit) {
   const Differentiated d = block();
-  try {
-    Device& here = device(GetParam());
-    Session reusing(d.program, here), apart(d.program, here, {.reuse = false});
-    EXPECT_LT(reusing.plan().bytes, apart.plan().bytes);
-    EXPECT_EQ(results(reusing, d), results(apart, d));
-  } catch (const Unavailable& e) {
-    GTEST_SKIP() << e.what();
+  Session reusing(d.program, *device_), apart(d.program, *device_, {.reuse = false});
+  EXPECT_LT(reusing.plan().bytes, apart.plan().bytes);
+  EXPECT_EQ(results(reusing, d), results(apart, d));
+}
+
+TEST_P(Sessions, RunsAsItsStepsDoOneByOne) {
+  const Differentiated d = block();
+  Session whole(d.program, *device_), steps(d.program, *device_);
+  const auto want = results(whole, d);
+  results(steps, d);
+  steps.clear_gradients();
+  for (std::size_t s = 0; s < d.program.steps.size(); ++s) {
+    steps.kernel(s).run(steps.call(s), *device_);
+    device_->synchronize();
   }
+  for (std::size_t i = 0; i < d.gradients.size(); ++i) EXPECT_EQ(steps.get<float>(d.gradients[i]), want[i + 1]);
 }
 
 TEST_P(Sessions, GradientsAddUpOverRunsUntilTheyAreCleared) {
-  const Differentiated d = block();
-  try {
-    Session session(d.program, device(GetParam()));
-    const auto once = results(session, d);
-    session.run();
-    for (std::size_t i = 0; i < d.gradients.size(); ++i) {
-      const std::vector<float> twice = session.get<float>(d.gradients[i]);
-      for (std::size_t e = 0; e < twice.size(); ++e) EXPECT_EQ(twice[e], 2 * once[i + 1][e]);
-    }
-    session.clear_gradients();
-    EXPECT_EQ(results(session, d), once);
-  } catch (const Unavailable& e) {
-    GTEST_SKIP() << e.what();
+  Block made(6, 17, 40);
+  const Differentiated d = differentiate(made.builder.program(), std::vector{made.y});  // each parameter is used once
+  Session session(d.program, *device_);
+  const auto once = results(session, d);
+  session.run();
+  for (std::size_t i = 0; i < d.gradients.size(); ++i) {
+    const std::vector<float> twice = session.get<float>(d.gradients[i]);
+    for (std::size_t e = 0; e < twice.size(); ++e) EXPECT_EQ(twice[e], 2 * once[i + 1][e]);
   }
+  session.clear_gradients();
+  EXPECT_EQ(results(session, d), once);
 }
 
 INSTANTIATE_TEST_SUITE_P(On, Sessions, testing::Values(Backend::cpu, Backend::cuda_host, Backend::vulkan),
