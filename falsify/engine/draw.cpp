@@ -232,9 +232,9 @@ Index any_extent(Index least, Index most, Random& random) {
 /// large dims, and of the largest dim.
 constexpr double kMaxFilled = 0.15, kMaxFilledInBlocks = 0.1, kMaxTermsFilled = 0.25, kMinFilled = 0.4,
                  kOctavesFilled = 40, kLongestFilled = 18;
-/// Three of five filled cases are slender and cheaper: one dim is long, a second one large, and the others get a part of
-/// their octaves. One in eight has few lines of more than 2^16 elements each, together more than 2^20: counters of tiles
-/// wrap there.
+/// Three of five filled cases are slender and cheaper: one dim is long, a second one large, and the others get a part
+/// of their octaves. One in eight has few lines of more than 2^16 elements each, together more than 2^20: counters of
+/// tiles wrap there.
 constexpr double kSlender = 0.6, kSlenderCost = 0.3, kSlenderOctaves = 0.45, kLines = 1.0 / 8;
 constexpr Index kLongLine = 1 << 16, kManyElements = 1 << 20;
 
@@ -262,8 +262,8 @@ std::vector<std::size_t> dims_in_turn_order(const OpDescriptor& op, const Oversi
   return order;
 }
 
-/// Makes few long lines: one of the first two dims is the line, of any residue beyond kLongLine; of the other there are as
-/// many as kManyElements takes, and up to eight more. False: the dims do not allow it, or a case cannot afford it.
+/// Makes few long lines: one of the first two dims is the line, of any residue beyond kLongLine; of the other there are
+/// as many as kManyElements takes, and up to eight more. False: the dims do not allow it, or a case cannot afford it.
 bool fill_with_lines(const OpDescriptor& op, const DrawSpec& spec, const std::vector<std::size_t>& order,
                      Random& random, Case& c) {
   if (order.size() < 2) return false;

@@ -158,11 +158,16 @@ Fingerprint Fingerprints::of(const Subject& s) {
     return tree_.find(own) == nullptr && tree_.find(shared) != nullptr ? shared : own;
   };
   std::vector<std::string> contract = {contract_of(s)};
-  if (const std::string own = file_of(kCertificates, ".hpp"); tree_.find(own) != nullptr) contract.push_back(own);
+  // A kernel file of both operations links the certificates of both.
+  const std::string kernels = file_of(where.kernels, where.suffix);
+  for (const std::string_view op : {std::string_view(s.op), std::string_view(kernels).substr(where.kernels.size())})
+    if (const std::string own = fmt::format("{}{}.hpp", kCertificates, op.substr(0, op.find('.')));
+        tree_.find(own) != nullptr)
+      contract.push_back(own);
   return {{Part::contract, reach(contract, s)},
           {Part::reference, reach({file_of("reference/", ".hpp")}, s)},
           {Part::properties, reach({file_of("falsify/properties/", ".cpp")}, s)},
-          {Part::kernel, reach({file_of(where.kernels, where.suffix), s.source}, s)},
+          {Part::kernel, reach({kernels, s.source}, s)},
           {Part::engine, engine(s.backend)},
           {Part::flags, flags(s.backend)}};
 }

@@ -43,7 +43,7 @@ Outcome rmsnorm::scaling(Trial& trial) {
   double& eps = problem.params[0];
   eps = static_cast<float>(eps);
   if (std::ldexp(eps, 2 * a) > trial.op().params[0].max) eps = std::ldexp(eps, -2 * a);
-  return scales(trial, problem, {.tensor = 0, .exponent = a, .exponents = {0, -a}}, {std::ldexp(eps, 2 * a)});
+  return scales_by_powers(trial, problem, {.tensor = 0, .exponent = a, .exponents = {0, -a}}, {std::ldexp(eps, 2 * a)});
 }
 
 Outcome rmsnorm::permutation(Trial& trial) { return columns_permute(trial, "n"); }

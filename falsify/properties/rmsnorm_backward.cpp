@@ -36,7 +36,7 @@ Outcome rmsnorm_backward::slicing(Trial& trial) { return rows_are_independent(tr
 Outcome rmsnorm_backward::scaling(Trial& trial) {
   const Problem problem = trial.problem();
   const int a = static_cast<int>(trial.random("scaling").between(1, 4));
-  return scales(trial, problem, {.tensor = 3, .exponent = a, .exponents = {a, a}}, {});
+  return scales_by_powers(trial, problem, {.tensor = 3, .exponent = a, .exponents = {a, a}}, {});
 }
 
 Outcome rmsnorm_backward::orthogonality(Trial& trial) {

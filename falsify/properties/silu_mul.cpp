@@ -22,7 +22,7 @@ Outcome silu_mul::scaling(Trial& trial) {
     for (float& x : problem.values[static_cast<std::size_t>(t)])
       x = stored(problem.storage, std::copysign(1 + std::fmin(std::fabs(x), 2.0F), x));
   const int a = static_cast<int>(trial.random("scaling").between(1, 3));
-  return scales(trial, problem, {.tensor = 1, .exponent = a, .exponents = {a}}, {});
+  return scales_by_powers(trial, problem, {.tensor = 1, .exponent = a, .exponents = {a}}, {});
 }
 
 Outcome silu_mul::reflection(Trial& trial) {

@@ -17,7 +17,7 @@ Outcome silu_mul_backward::slicing(Trial& trial) { return rows_are_independent(t
 Outcome silu_mul_backward::scaling(Trial& trial) {
   const Problem problem = trial.problem(Strategy::gaussian);
   const int a = static_cast<int>(trial.random("scaling").between(1, 4));
-  return scales(trial, problem, {.tensor = 2, .exponent = a, .exponents = {a, a}}, {});
+  return scales_by_powers(trial, problem, {.tensor = 2, .exponent = a, .exponents = {a, a}}, {});
 }
 
 audit::Subject silu_mul_backward::audited() {

@@ -39,7 +39,7 @@ Outcome softmax_backward::permutation(Trial& trial) { return columns_permute(tri
 Outcome softmax_backward::scaling(Trial& trial) {
   const Problem problem = trial.problem();
   const int a = static_cast<int>(trial.random("scaling").between(1, 4));
-  return scales(trial, problem, {.tensor = 1, .exponent = a, .exponents = {a}}, {});
+  return scales_by_powers(trial, problem, {.tensor = 1, .exponent = a, .exponents = {a}}, {});
 }
 
 audit::Subject softmax_backward::audited() {

@@ -84,7 +84,7 @@ def plain_names(all_symbols):
     plain = {}
     for symbol, name in zip(listed, text.splitlines()):
         head = re.sub(r"\[abi:\w+\]|\(anonymous namespace\)::", "", name).split("(")[0]
-        plain[symbol] = re.findall(r"\w+::~?\w+|\w+", re.sub(r"<.*>", "", head) or head)[-1]
+        plain[symbol] = re.findall(r"(?:\w+::)?~?\w+(?!\w|::)", re.sub(r"<.*>", "", head) or head)[-1]
         plain[symbol] = re.sub(r"^([A-Z]\w+)::operator$", r"\1", plain[symbol])  # a call shows at most the class
     return plain
 
@@ -135,10 +135,11 @@ headers = {}
 
 
 def declares(path, name):
-    """Returns true if this header declares a function or object of that name."""
+    """Returns true if this header declares a function or object of that name, in a scope that it names."""
     if path not in headers:
-        headers[path] = (build / path if path.startswith("generated/") else source / path).read_text()
-    return re.search(rf"\b{name.split('::')[-1]}\b *[({{;=\[]", headers[path])
+        headers[path] = re.sub("//.*", "", (build / path if path.startswith("generated/") else source / path).read_text())
+    *scope, own = name.split("::")
+    return re.search(rf"\b{own}\b *[({{;=\[]", headers[path]) and all(re.search(rf"\b{s}\b", headers[path]) for s in scope)
 
 
 def wanted_of(name):
@@ -194,7 +195,9 @@ for kernel, closure in closures.items():
         continue
     starts = set()
     for name in (ENTRY[backend], "falsify/properties/{}.cpp", "generated/ops/{}.cpp", "generated/{}_oracle.cpp", "generated/{}_obligations.cpp"):
-        starts |= {name.format(op)} & made_from.keys()
+        # A gradient may stand in the file of its operation.
+        found = [n for n in (name.format(op), name.format(op.removesuffix("_backward"))) if n in made_from]
+        starts.update(found[:1])
     needed = set()
     for name in linked(starts):
         for path in read[name] | {name}:

@@ -1,8 +1,8 @@
 // Summaries of mutants, hand-written and automatic: by operation, by obligation, and as one HTML page.
 //
-// Both kinds of document have `mutants`, one object each with `op` and `status` (the name of a MutantStatus). A killed mutant
-// has `by`, the id of the first obligation, `cases`, and, if every obligation was tried, `matrix`: the ids of all
-// obligations that falsify it. A hand-written mutant has `mutant` and `fault`; an automatic one `kernel`, `part`,
+// Both kinds of document have `mutants`, one object each with `op` and `status` (the name of a MutantStatus). A killed
+// mutant has `by`, the id of the first obligation, `cases`, and, if every obligation was tried, `matrix`: the ids of
+// all obligations that falsify it. A hand-written mutant has `mutant` and `fault`; an automatic one `kernel`, `part`,
 // `hash`, `family` and `description`.
 #pragma once
 
@@ -14,8 +14,8 @@
 
 namespace assay::falsify {
 
-/// survived: of a hand-written mutant. survivor: of an automatic mutant whose results differ. accepted: a survivor that a
-/// reviewer has explained.
+/// survived: of a hand-written mutant. survivor: of an automatic mutant whose results differ. accepted: a survivor that
+/// a reviewer has explained.
 enum class MutantStatus { killed, equivalent, survivor, accepted, survived, unsound, unavailable };
 inline constexpr MutantStatus kMutantStatuses[] = {
     MutantStatus::killed,   MutantStatus::equivalent, MutantStatus::survivor,   MutantStatus::accepted,

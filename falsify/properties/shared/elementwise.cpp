@@ -24,7 +24,8 @@ constexpr Index kLargeOutput = Index{1} << 21;
 /// Number of rows that may take a block each: twice the limit of a grid's y and z; 2 s on cuda-host.
 constexpr Index kMaxInBlocks = Index{1} << 17;
 
-/// Raises the first dim until the largest output has kLargeOutput elements, with no tensor more than four times as large.
+/// Raises the first dim until the largest output has kLargeOutput elements, with no tensor more than four times as
+/// large.
 std::vector<Index> enlarged(const OpDescriptor& op, std::vector<Index> dims, bool in_blocks) {
   Index outputs = 1, all = 1;
   for (Index& d : dims) d = std::max<Index>(d, 1);

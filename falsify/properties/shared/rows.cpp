@@ -107,7 +107,8 @@ bool scales_exactly(const Problem& problem, int tensor, int exponent) {
   });
 }
 
-Outcome scales(Trial& trial, const Problem& plain, const Scaling& scaling, std::vector<double> scaled_params) {
+Outcome scales_by_powers(Trial& trial, const Problem& plain, const Scaling& scaling,
+                         std::vector<double> scaled_params) {
   Problem scaled = plain;
   scaled.params = std::move(scaled_params);
   for (float& x : scaled.values[static_cast<std::size_t>(scaling.tensor)]) x = std::ldexp(x, scaling.exponent);

@@ -26,7 +26,7 @@ struct Scaling {
   int exponent;
   std::vector<int> exponents;
 };
-Outcome scales(Trial& trial, const Problem& plain, const Scaling& scaling, std::vector<double> scaled_params);
+Outcome scales_by_powers(Trial& trial, const Problem& plain, const Scaling& scaling, std::vector<double> scaled_params);
 
 /// True if the tensor's values scaled by 2^exponent are representable in its storage.
 bool scales_exactly(const Problem& problem, int tensor, int exponent);
