@@ -416,7 +416,7 @@ void draw_any_extent(const OpDescriptor& op, const DrawSpec& spec, Case& c) {
     least = std::min(limit + random.between(-1, 2), most);
     most = std::min(random.chance(0.5) ? least + random.between(0, kBeyond - 2) : 4 * limit, most);
   }
-  // Where the last places of a long dim decide (inputs.cpp), tails of such dims are looked for, too.
+  // Strategies whose last places decide (inputs.cpp) need dims that are long enough to have a tail.
   if (constexpr Index kLong = 2 * kLongTail;
       beyond.empty() && most > kLong && decides_by_tail(spec) && random.chance(0.5) && affordable(chosen, kLong, 1, 1))
     least = kLong;

@@ -321,7 +321,7 @@ void decide_by_tail(Problem& problem, Strategy strategy, const std::vector<std::
   }
 }
 
-/// Whatever computes with a signalling NaN makes it a quiet one: what only moves it does not.
+/// Makes NaNs signalling. Arithmetic quiets a signalling NaN; a copy keeps it.
 void make_signalling(std::vector<float>& values) {
   for (float& x : values)
     if (std::isnan(x)) x = std::bit_cast<float>(std::bit_cast<std::uint32_t>(x) & ~0x400000u);

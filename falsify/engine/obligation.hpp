@@ -27,7 +27,7 @@ struct Obligation {
 /// `directed` values at which its formula is most sensitive. The values are already drawn by the strategy.
 using InputHook = void (*)(Problem& problem, Strategy strategy, Random& random);
 
-/// What one operation's contract and properties give the engine.
+/// Checks of one operation, from its contract and its properties.
 struct OperationChecks {
   std::string_view op;
   std::span<const Obligation> obligations;

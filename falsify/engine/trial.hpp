@@ -95,7 +95,7 @@ class Trial {
   /// places.
   Outcome against_oracle(Tier tier, const Problem& problem, const Run& run) const;
 
-  /// Where the contract pins payloads of NaNs: each NaN of an output is the element of an input that the reference puts
+  /// Checks payloads if the contract pins them: each NaN of an output is the input element that the reference puts
   /// there, bit for bit.
   Outcome against_copies(const Problem& problem, const Run& run) const;
 
@@ -122,7 +122,7 @@ class Trial {
   void explain(Finding& finding);
 
  private:
-  /// What the oracle says of one output: of all of its elements, or of those at these positions.
+  /// Expected values of one output: of all elements, or of those at these positions.
   struct Judged {
     std::vector<Bounded> want;
     std::vector<std::size_t> places;

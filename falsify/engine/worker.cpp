@@ -64,7 +64,7 @@ void return_freed_memory(Backend backend) {
   mallopt(M_MMAP_MAX, 65536);
   mallopt(M_MMAP_THRESHOLD, host ? 128 << 10 : 32 << 20);
   mallopt(M_TRIM_THRESHOLD, host ? 128 << 10 : 64 << 20);
-  // What a kernel on the host allocates by itself holds floats near the largest, 0x7f7f7f7f, until it is written.
+  // Memory that a kernel allocates on the host holds floats near the largest, 0x7f7f7f7f, until it is written.
   constexpr int kFreed = 0x80;  // what is freed is filled with this, what is allocated with its complement
   if (host) mallopt(M_PERTURB, kFreed);
 }

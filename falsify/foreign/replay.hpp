@@ -1,4 +1,4 @@
-// What reports say of foreign kernels, and replay files read back, with foreign kernels found again.
+// Foreign kernels in reports and replay files: writes their location, and loads them again.
 #pragma once
 
 #include <filesystem>

@@ -1,4 +1,4 @@
-// Where the storages of a program lie: known before anything is allocated.
+// Memory plan of a program: the slot of every storage, known before anything is allocated.
 #pragma once
 
 #include <cstdint>

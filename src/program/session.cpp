@@ -19,18 +19,16 @@ Session::Session(Program program, Device& device, SessionOptions options)
   }
   for (const Buffer& slot : slots_) clear(slot);
   last_user_.assign(slots_.size(), -1);
-  versions_.assign(program_.storages.size(), 0);
   for (std::size_t i = 0; i < program_.storages.size(); ++i)
     if (program_.storages[i].kind != Kind::temporary)
       last_user_[static_cast<std::size_t>(plan_.slot_of[i])] = static_cast<std::int32_t>(i);
   for (const Step& step : program_.steps) {
+    expect_set_by_host(step);
     Call call{step.dims, step.params, {}};
     for (const Value v : step.tensors) {
       call.tensors.push_back(tensor(v));
       const ValueInfo& info = program_[v];
       last_user_[static_cast<std::size_t>(plan_.slot_of[static_cast<std::size_t>(info.storage)])] = info.storage;
-      versions_[static_cast<std::size_t>(info.storage)] =
-          std::max(versions_[static_cast<std::size_t>(info.storage)], info.version);
     }
     const Kernel* chosen = options.choose ? options.choose(step) : nullptr;
     try {
@@ -44,6 +42,16 @@ Session::Session(Program program, Device& device, SessionOptions options)
   recording_ = device_.record([&] {
     for (std::size_t s = 0; s < calls_.size(); ++s) kernels_[s]->run(calls_[s], device_);
   });
+}
+
+/// Preconditions are evaluated before a run: what they read must be there by then.
+void Session::expect_set_by_host(const Step& step) const {
+  for (const ClauseInfo& clause : step.op->clauses)
+    for (const int t : clause.reads)
+      if (const Value v = step.tensors[static_cast<std::size_t>(t)];
+          clause.kind == ClauseKind::requires_clause && program_.storage_of(v).kind == Kind::temporary)
+        throw InputError(describe(step), fmt::format("{} reads {}, which a step computes", clause.id, program_[v].name),
+                         "make it an input of the program");
 }
 
 Tensor Session::tensor(Value v) const {

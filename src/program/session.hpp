@@ -23,11 +23,11 @@ class Session {
  public:
   /// Reserves the plan's memory, allocates it, chooses a kernel for each step and prepares it. Parameters, states and
   /// inputs hold zeros. Throws Unavailable where the memory does not fit, before any of it is allocated, or where no
-  /// kernel takes a step.
+  /// kernel takes a step; InputError where a precondition reads elements that a step computes.
   Session(Program program, Device& device, SessionOptions options = {});
 
-  /// Copies dense elements of the value's type into it, or out of it. A value that steps have overwritten since, or
-  /// whose memory serves another one by the end of a run, gives an InputError.
+  /// Copies dense elements of the value's type to its place, or from there as the last run left it. Throws InputError
+  /// for a value whose memory serves another one by the end of a run.
   void set(Value v, std::span<const std::byte> bytes);
   void get(Value v, std::span<std::byte> bytes);
   template <class T>
@@ -55,6 +55,7 @@ class Session {
 
  private:
   void check();
+  void expect_set_by_host(const Step& step) const;
   void clear(const Buffer& slot);
   Tensor tensor(Value v) const;
   void expect_readable(Value v, std::size_t bytes) const;
@@ -66,7 +67,6 @@ class Session {
   std::vector<Call> calls_;
   std::vector<const Kernel*> kernels_;
   std::vector<std::int32_t> last_user_;      ///< of each slot: the storage that holds it after a run
-  std::vector<std::int32_t> versions_;       ///< of each storage: the last one
   std::unique_ptr<RecordedWork> recording_;  ///< all steps; null where the device runs kernels at once
   bool unchecked_ = true;                    ///< inputs have changed since the preconditions were evaluated
 };

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 
 #include "core/errors.hpp"
 #include "falsify/gate/evidence.hpp"
@@ -24,7 +25,9 @@ Checked checked_after(const std::function<void(Tree& base, Tree& now)>& also, co
   const std::vector<ChangedKernel> changed = touched(all, base, now, {});
   for (const Checked& c : check_evidence(all, changed, base, now, rules))
     if (c.kernel == kKernel) return c;
-  return {"no check"};
+  Checked none;
+  none.kernel = "no check";
+  return none;
 }
 
 /// Removes the kernel's line.

@@ -141,6 +141,19 @@ TEST(SessionChecks, RefuseWrongLengthsAndMemoryThatIsNoLongerTheirs) {
   EXPECT_LT(refused, temporaries);
 }
 
+TEST(SessionChecks, PreconditionsReadOnlyWhatTheHostSets) {
+  Builder b;
+  const Value logits = b.input("logits", {2, 3}), targets = b.input("targets", {2}, DType::i32);
+  const Value weights = softmax(b, b.input("scores", {1, 3}));
+  b.output(cross_entropy(b, logits, targets, b.reshape(weights, {3}), 1).loss);
+  const auto reads = [](const ClauseInfo& c) { return c.kind == ClauseKind::requires_clause && !c.reads.empty(); };
+  ASSERT_TRUE(std::ranges::any_of(operation("cross_entropy").clauses, reads));
+  Session session(b.take(), device(Backend::cpu));  // it reads the targets, which are an input
+  Program program = session.program();
+  program.storages[static_cast<std::size_t>(program[targets].storage)].kind = Kind::temporary;
+  EXPECT_THROW(Session(program, device(Backend::cpu)), InputError);
+}
+
 TEST(SessionChecks, PreconditionsAreEvaluatedOnceInputsAreThere) {
   Builder b;
   const Value ids = b.input("ids", {2}, DType::i32), table = b.parameter("table", {3, 2});
