@@ -1,0 +1,225 @@
+#include "falsify/program/check.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/half.hpp"
+#include "falsify/engine/trial.hpp"
+
+namespace assay::falsify {
+namespace {
+
+using program::Kind;
+using program::Session;
+using program::Value;
+using Bytes = std::vector<std::byte>;
+
+std::size_t stretch_of(const Tensor& tensor) {
+  return static_cast<std::size_t>(View<const float>(nullptr, tensor.shape, tensor.strides).extent()) *
+         size_of(tensor.dtype);
+}
+
+/// Copies a tensor from the device, with the gaps between its rows.
+Bytes download(Device& device, const Tensor& tensor) {
+  Bytes bytes(stretch_of(tensor));
+  if (!bytes.empty()) device.download(bytes.data(), tensor.data, bytes.size());
+  return bytes;
+}
+
+float element(DType dtype, const std::byte* at) {
+  const auto as = [&]<class T>(T value) {
+    std::memcpy(&value, at, sizeof value);
+    return value;
+  };
+  switch (dtype) {
+    case DType::f32: return as(0.0F);
+    case DType::f16: return widen(as(Half{}));
+    case DType::bf16: return widen(as(BFloat16{}));
+    case DType::i32: return static_cast<float>(as(std::int32_t{0}));
+    case DType::u8: return static_cast<float>(as(std::uint8_t{0}));
+  }
+  return 0;
+}
+
+/// Calls f(position among the dense elements, byte of the stretch) for every element.
+template <class F>
+void for_each_place(const Tensor& tensor, F f) {
+  const std::size_t size = size_of(tensor.dtype);
+  for (Index n = 0; n < tensor.shape.size(); ++n) {
+    Index rest = n, place = 0;
+    for (int axis = tensor.shape.rank() - 1; axis >= 0; --axis)
+      place += rest % tensor.shape[axis] * tensor.strides[axis], rest /= tensor.shape[axis];
+    f(static_cast<std::size_t>(n), static_cast<std::size_t>(place) * size);
+  }
+}
+
+std::vector<float> floats(const Tensor& tensor, const Bytes& bytes) {
+  std::vector<float> values(static_cast<std::size_t>(tensor.shape.size()));
+  for_each_place(tensor, [&](std::size_t n, std::size_t at) { values[n] = element(tensor.dtype, bytes.data() + at); });
+  return values;
+}
+
+/// The first dense position at which two stretches of a tensor differ in bits.
+std::optional<std::size_t> difference(const Tensor& tensor, const std::byte* a, const std::byte* b) {
+  std::optional<std::size_t> found;
+  for_each_place(tensor, [&](std::size_t n, std::size_t at) {
+    if (!found && std::memcmp(a + at, b + at, size_of(tensor.dtype)) != 0) found = n;
+  });
+  return found;
+}
+
+class Checker {
+ public:
+  Checker(Session& session, std::uint64_t seed) : session_(session), device_(session.device()), seed_(seed) {
+    const program::Program& program = session_.program();
+    for (const program::Storage& storage : program.storages)
+      memory_.emplace_back(static_cast<std::size_t>(storage.elements) * size_of(storage.dtype));
+    written_by_.assign(program.storages.size(), "the host");
+  }
+
+  CheckedRun run() {
+    each_value_that_lasts([&](Value v, const Tensor& tensor) { remember(v, tensor, download(device_, tensor)); });
+    const std::vector<Bytes> before = memory_;
+    session_.run();
+    std::vector<Bytes> whole;
+    each_value_that_lasts([&](Value, const Tensor& tensor) { whole.push_back(download(device_, tensor)); });
+    each_value_that_lasts([&](Value v, const Tensor& tensor) { restore(v, tensor, before); });
+    const std::size_t steps = session_.program().steps.size();
+    for (std::size_t s = 0; s < steps && !checked_.fault; ++s) check(s);
+    if (checked_.fault) return checked_;
+    std::size_t next = 0;
+    each_value_that_lasts([&](Value v, const Tensor& tensor) {
+      const Bytes now = download(device_, tensor), &once = whole[next++];
+      expect_same(steps, v, tensor, now.data(), recorded(v),
+                  [&](const std::string&) { return std::string("a step wrote here, although it is no result of it"); });
+      if (deterministic_)
+        expect_same(steps, v, tensor, once.data(), now.data(),
+                    [&](const std::string&) { return std::string("the whole run and the run step by step differ"); });
+    });
+    return checked_;
+  }
+
+ private:
+  /// Calls f once for each value of a step that outlives the run.
+  template <class F>
+  void each_value_that_lasts(F f) {
+    const program::Program& program = session_.program();
+    std::vector<bool> seen(program.values.size());
+    for (std::size_t s = 0; s < program.steps.size(); ++s)
+      for (std::size_t t = 0; t < program.steps[s].tensors.size(); ++t) {
+        const Value v = program.steps[s].tensors[t];
+        const bool lasts = program.storage_of(v).kind != Kind::temporary ||
+                           std::ranges::find(program.outputs, v) != program.outputs.end();
+        if (!lasts || seen[static_cast<std::size_t>(v.id)]) continue;
+        seen[static_cast<std::size_t>(v.id)] = true;
+        f(v, session_.call(s).tensors[t]);
+      }
+  }
+
+  std::size_t storage(Value v) const { return static_cast<std::size_t>(session_.program()[v].storage); }
+  /// Where a value's stretch begins in a copy of its storage.
+  std::size_t begin(Value v) const {
+    return static_cast<std::size_t>(session_.program()[v].offset) * size_of(session_.program().storage_of(v).dtype);
+  }
+  const std::byte* recorded(Value v) const { return memory_[storage(v)].data() + begin(v); }
+
+  /// Notes a value's elements, and nothing of the gaps between its rows.
+  void remember(Value v, const Tensor& tensor, const Bytes& bytes) {
+    std::byte* const to = memory_[storage(v)].data() + begin(v);
+    for_each_place(
+        tensor, [&](std::size_t, std::size_t at) { std::memcpy(to + at, bytes.data() + at, size_of(tensor.dtype)); });
+  }
+  void restore(Value v, const Tensor& tensor, const std::vector<Bytes>& before) {
+    const std::size_t bytes = stretch_of(tensor);
+    if (bytes != 0) device_.upload(tensor.data, before[storage(v)].data() + begin(v), bytes);
+  }
+
+  /// Fails if the stretches differ. `says(writer)` tells what that means.
+  template <class Says>
+  void expect_same(std::size_t step, Value v, const Tensor& tensor, const std::byte* now, const std::byte* want,
+                   Says says) {
+    if (checked_.fault) return;
+    const auto at = difference(tensor, now, want);
+    if (!at) return;
+    const program::Program& program = session_.program();
+    const Shape index = index_of(tensor.shape, *at);
+    std::size_t place = 0;
+    for_each_place(tensor, [&](std::size_t n, std::size_t byte) {
+      if (n == *at) place = byte;
+    });
+    Finding finding{Finding::Kind::out_of_bounds,        "", program[v].name, index, element(tensor.dtype, now + place),
+                    element(tensor.dtype, want + place), 0};
+    finding.message = fmt::format("{} (got {}, want {})", says(written_by_[storage(v)]), finding.got, finding.want);
+    fail(step, v, std::move(finding));
+  }
+
+  void fail(std::size_t step, Value v, Finding finding) {
+    const program::Program& program = session_.program();
+    checked_.fault = {step, step < program.steps.size() ? program::describe(program.steps[step]) : "the whole run",
+                      program[v].name, std::move(finding)};
+  }
+
+  void check(std::size_t s) {
+    const program::Step& step = session_.program().steps[s];
+    const Call& call = session_.call(s);
+    const Kernel& kernel = session_.kernel(s);
+    const OpDescriptor& op = *step.op;
+    deterministic_ &= kernel.deterministic;
+    Problem problem{&op, step.dims, step.params, {}, kernel.storage};
+    for (std::size_t t = 0; t < call.tensors.size(); ++t) {
+      problem.values.emplace_back();
+      if (op.tensors[t].role == Role::out) continue;
+      const Bytes now = download(device_, call.tensors[t]);
+      expect_same(s, step.tensors[t], call.tensors[t], now.data(), recorded(step.tensors[t]),
+                  [&](const std::string& writer) { return "it reads what is no longer as " + writer + " left it"; });
+      problem.values.back() = floats(call.tensors[t], now);
+    }
+    if (checked_.fault) return;
+    kernel.run(call, device_);
+    device_.synchronize();
+    Run results;
+    for (std::size_t t = 0; t < call.tensors.size(); ++t) {
+      const Value v = step.tensors[t];
+      const Bytes now = download(device_, call.tensors[t]);
+      if (op.tensors[t].role == Role::in) {
+        expect_same(s, v, call.tensors[t], now.data(), recorded(v),
+                    [&](const std::string&) { return std::string("it changed what it only reads"); });
+        continue;
+      }
+      results.outputs.push_back(floats(call.tensors[t], now));
+      remember(v, call.tensors[t], now);
+      written_by_[storage(v)] = program::describe(step);
+    }
+    if (checked_.fault) return;
+    Case c;
+    c.dims = step.dims, c.params = step.params, c.seed = derive(seed_, step.label);
+    const Trial judge(op, kernel, c, idle_);
+    const Outcome outcome = judge.against_oracle(judge.strictest(), problem, results);
+    checked_.elements += outcome.elements;
+    checked_.nonzero += outcome.nonzero;
+    checked_.worst = std::max(checked_.worst, outcome.worst);
+    if (outcome.finding) {
+      const auto wrong = std::ranges::find(op.tensors, outcome.finding->tensor, &TensorInfo::name);
+      const auto t = static_cast<std::size_t>(wrong - op.tensors.begin());
+      return fail(s, step.tensors[t], *outcome.finding);
+    }
+    ++checked_.steps;
+  }
+
+  Session& session_;
+  Device& device_;
+  std::uint64_t seed_;
+  std::vector<Bytes> memory_;            ///< of each storage: what the host and the steps so far have put there
+  std::vector<std::string> written_by_;  ///< of each storage: its last writer
+  bool deterministic_ = true;
+  Worker idle_{std::chrono::seconds(1), 4096};  ///< judges run no kernel
+  CheckedRun checked_;
+};
+
+}  // namespace
+
+CheckedRun check_steps(Session& session, std::uint64_t seed) { return Checker(session, seed).run(); }
+
+}  // namespace assay::falsify

@@ -1,0 +1,40 @@
+// Holds each step of a program, on its device and in place, to its operation's own bounds: right at any size and depth,
+// since no bound is composed.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "falsify/engine/outcome.hpp"
+#include "program/session.hpp"
+
+namespace assay::falsify {
+
+/// The first wrong step of a run.
+struct StepFault {
+  std::size_t step = 0;  ///< the number of steps: no single one is wrong, but the whole run is
+  std::string label;     ///< "layers.3.q_proj (linear)"
+  std::string value;     ///< name of the value that is wrong
+  Finding finding;
+};
+
+/// What a checked run compared.
+struct CheckedRun {
+  std::optional<StepFault> fault;
+  std::size_t steps = 0;       ///< that are right
+  std::int64_t elements = 0;  ///< compared with an expected value
+  std::int64_t nonzero = 0;   ///< of them, those that are expected not to be zero
+  double worst = 0;            ///< largest error in bounds
+};
+
+/// Runs the session's program on what the host has set, once as Session::run() does and once step by step.
+/// 1. Every result of a step is within its worst-case bound (the kernel's declared arithmetic) on the inputs that the
+///    step really got. Where the oracle of a whole step takes too long, it judges a sample of rows, drawn by `seed`.
+/// 2. A step finds each operand as its last writer, or the host, left it, and leaves all but its results as it was.
+///    Memory that serves two values at once fails here.
+/// 3. Both runs give the same bits, unless a kernel declares that it is not deterministic.
+/// Stops at the first fault. Afterwards parameters, inputs, states and gradients are as after one run. Costs the bytes
+/// of all storages on the host, and the oracle's time.
+CheckedRun check_steps(program::Session& session, std::uint64_t seed = 1);
+
+}  // namespace assay::falsify
