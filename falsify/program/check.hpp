@@ -21,10 +21,10 @@ struct StepFault {
 /// What a checked run compared.
 struct CheckedRun {
   std::optional<StepFault> fault;
-  std::size_t steps = 0;       ///< that are right
+  std::size_t steps = 0;      ///< that are right
   std::int64_t elements = 0;  ///< compared with an expected value
   std::int64_t nonzero = 0;   ///< of them, those that are expected not to be zero
-  double worst = 0;            ///< largest error in bounds
+  double worst = 0;           ///< largest error in bounds
 };
 
 /// Runs the session's program on what the host has set, once as Session::run() does and once step by step.

@@ -1,0 +1,277 @@
+#include "program/model/safetensors.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <fstream>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "core/errors.hpp"
+#include "core/files.hpp"
+#include "core/half.hpp"
+
+namespace assay::program {
+namespace {
+
+using nlohmann::json;
+namespace fs = std::filesystem;
+
+static_assert(std::endian::native == std::endian::little,
+              "files are little-endian, and so is what is copied from them");
+
+constexpr std::uint64_t kLongestHeader = 100'000'000;  // of the reference implementation
+constexpr std::string_view kRemedy = "write the file anew";
+
+struct StoredType {
+  std::string_view name;
+  std::size_t bytes;
+};
+constexpr StoredType kTypes[] = {{"BOOL", 1}, {"U8", 1},  {"I8", 1},  {"F8_E5M2", 1}, {"F8_E4M3", 1},
+                                 {"I16", 2},  {"U16", 2}, {"F16", 2}, {"BF16", 2},    {"I32", 4},
+                                 {"U32", 4},  {"F32", 4}, {"F64", 8}, {"I64", 8},     {"U64", 8}};
+
+[[noreturn]] void refuse(const std::string& where, const std::string& what) {
+  throw InputError(where, what, std::string(kRemedy));
+}
+
+/// Parses JSON without repeated keys: of two tensors of one name, neither is the one that was meant.
+json parse(const std::string& where, std::string_view text) {
+  std::vector<std::set<std::string>> open;
+  std::string repeated;
+  const auto see = [&](int, json::parse_event_t event, json& parsed) {
+    if (event == json::parse_event_t::object_start) open.emplace_back();
+    if (event == json::parse_event_t::object_end) open.pop_back();
+    if (event == json::parse_event_t::key && !open.back().insert(parsed.get<std::string>()).second)
+      repeated = parsed.get<std::string>();
+    return true;
+  };
+  json parsed;
+  try {
+    parsed = json::parse(text, see);
+  } catch (const json::exception& e) {
+    refuse(where, fmt::format("is no JSON: {}", e.what()));
+  }
+  if (!repeated.empty()) refuse(where, fmt::format("has the key '{}' twice", repeated));
+  if (!parsed.is_object()) refuse(where, "is no JSON object");
+  return parsed;
+}
+
+std::uint64_t natural(const std::string& where, const json& number) {
+  if (!number.is_number_unsigned()) refuse(where, fmt::format("has {} where a size is expected", number.dump()));
+  return number.get<std::uint64_t>();
+}
+
+/// Bytes of a shape's elements.
+std::uint64_t bytes_of(const std::string& where, const std::vector<Index>& shape, std::size_t element) {
+  std::uint64_t bytes = element;
+  for (const Index extent : shape)
+    if (__builtin_mul_overflow(bytes, static_cast<std::uint64_t>(extent), &bytes))
+      refuse(where, fmt::format("has a shape of too many elements: [{}]", fmt::join(shape, ", ")));
+  return bytes;
+}
+
+Weights::Entry entry_of(const fs::path& file, const std::string& name, const json& j, std::uint64_t data) {
+  const std::string where = fmt::format("{}: {}", file.string(), name);
+  if (!j.is_object() || !j.contains("dtype") || !j.contains("shape") || !j.contains("data_offsets"))
+    refuse(where, "is no object with dtype, shape and data_offsets");
+  Weights::Entry entry{.file = file, .dtype = {}, .shape = {}};
+  const auto type =
+      std::ranges::find(kTypes, j["dtype"].is_string() ? j["dtype"].get<std::string>() : "", &StoredType::name);
+  if (type == std::end(kTypes)) refuse(where, fmt::format("has a dtype that is unknown: {}", j["dtype"].dump()));
+  entry.dtype = type->name;
+  const json &shape = j["shape"], &offsets = j["data_offsets"];
+  if (!shape.is_array()) refuse(where, fmt::format("has no list as its shape: {}", shape.dump()));
+  for (const json& extent : shape) {
+    const std::uint64_t n = natural(where, extent);
+    if (n > static_cast<std::uint64_t>(std::numeric_limits<Index>::max()))
+      refuse(where, fmt::format("has too large an extent: {}", n));
+    entry.shape.push_back(static_cast<Index>(n));
+  }
+  if (!offsets.is_array() || offsets.size() != 2)
+    refuse(where, fmt::format("has data_offsets that are no pair: {}", offsets.dump()));
+  const std::uint64_t begin = natural(where, offsets[0]), end = natural(where, offsets[1]);
+  const std::uint64_t wanted = bytes_of(where, entry.shape, type->bytes);
+  if (end < begin || end - begin != wanted)
+    refuse(where, fmt::format("has the bytes {} to {}, and [{}] in {} takes {}", begin, end,
+                              fmt::join(entry.shape, ", "), entry.dtype, wanted));
+  entry.begin = data + begin;
+  entry.bytes = wanted;
+  return entry;
+}
+
+std::string shape_text(std::span<const Index> shape) { return fmt::format("[{}]", fmt::join(shape, ", ")); }
+
+std::vector<Index> extents(const Shape& shape) {
+  std::vector<Index> all;
+  for (int axis = 0; axis < shape.rank(); ++axis) all.push_back(shape[axis]);
+  return all;
+}
+
+}  // namespace
+
+Weights::Weights(const fs::path& path) : path_(path) {
+  fs::path file = path;
+  if (fs::is_directory(path)) {
+    file = path / "model.safetensors.index.json";
+    if (!fs::exists(file)) file = path / "model.safetensors";
+    if (!fs::exists(file))
+      throw InputError(path.string(), "holds neither model.safetensors nor model.safetensors.index.json",
+                       "name a folder or a file with weights");
+  }
+  if (file.extension() == ".json") add_shards(file);
+  else add_file(file);
+}
+
+void Weights::add_file(const fs::path& file) {
+  const std::string where = file.string();
+  files::expect_regular(file, "name a .safetensors file");
+  std::ifstream in(file, std::ios::binary);
+  const std::uint64_t size = fs::file_size(file);
+  std::uint64_t length = 0;
+  if (size < sizeof length || !in.read(reinterpret_cast<char*>(&length), sizeof length))
+    refuse(where, fmt::format("has {} bytes, too few for a header", size));
+  if (length > kLongestHeader || length > size - sizeof length)
+    refuse(where, fmt::format("announces a header of {} bytes in a file of {}", length, size));
+  std::string header(length, ' ');
+  if (!in.read(header.data(), static_cast<std::streamsize>(length))) refuse(where, "cannot be read");
+  if (!header.starts_with('{')) refuse(where, "has a header that does not begin with '{'");
+  const std::uint64_t data = sizeof length + length;
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> stretches;
+  const json parsed = parse(where, header);
+  for (const auto& [name, j] : parsed.items()) {
+    if (name == "__metadata__") continue;
+    const Entry entry = entry_of(file, name, j, data);
+    stretches.emplace_back(entry.begin, entry.begin + entry.bytes);
+    if (const auto [other, added] = entries_.emplace(name, entry); !added)
+      refuse(where, fmt::format("has the tensor {}, which {} has too", name, other->second.file.string()));
+  }
+  std::ranges::sort(stretches);
+  std::uint64_t end = data;
+  for (const auto& [begin, next] : stretches) {
+    if (begin != end)
+      refuse(where, fmt::format("has tensors that overlap, or a gap, at byte {}", std::min(begin, end)));
+    end = next;
+  }
+  if (end != size) refuse(where, fmt::format("has {} bytes where its tensors end at {}", size, end));
+}
+
+void Weights::add_shards(const fs::path& index) {
+  const std::string where = index.string();
+  const json parsed = parse(where, files::read(index, "name an index of shards"));
+  if (!parsed.contains("weight_map") || !parsed["weight_map"].is_object()) refuse(where, "has no weight_map");
+  std::set<std::string> shards;
+  for (const auto& [name, shard] : parsed["weight_map"].items()) {
+    if (!shard.is_string() || fs::path(shard.get<std::string>()).filename() != shard.get<std::string>())
+      refuse(where, fmt::format("names no file of its folder for {}: {}", name, shard.dump()));
+    shards.insert(shard.get<std::string>());
+  }
+  for (const std::string& shard : shards) add_file(index.parent_path() / shard);
+  for (const auto& [name, shard] : parsed["weight_map"].items()) {
+    const auto found = entries_.find(name);
+    if (found == entries_.end() || found->second.file.filename() != shard.get<std::string>())
+      refuse(where, fmt::format("says that {} has {}, which it has not", shard.get<std::string>(), name));
+  }
+  for (const auto& [name, entry] : entries_)
+    if (!parsed["weight_map"].contains(name))
+      refuse(where, fmt::format("does not list {}, which {} has", name, entry.file.filename().string()));
+}
+
+const Weights::Entry& Weights::entry(std::string_view name) const {
+  const auto found = entries_.find(name);
+  if (found == entries_.end())
+    throw InputError(path_.string(), fmt::format("has no tensor {}", name), "name one that it has");
+  return found->second;
+}
+
+std::vector<float> Weights::read(std::string_view name) const {
+  const Entry& e = entry(name);
+  const std::string where = fmt::format("{}: {}", e.file.string(), name);
+  std::string bytes(e.bytes, '\0');
+  std::ifstream in(e.file, std::ios::binary);
+  if (!in.seekg(static_cast<std::streamoff>(e.begin)) || !in.read(bytes.data(), static_cast<std::streamsize>(e.bytes)))
+    refuse(where, "cannot be read: the file has changed");
+  const auto as = [&]<class T>(T element, auto widened) {
+    std::vector<float> values(e.bytes / sizeof(T));
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      std::memcpy(&element, bytes.data() + i * sizeof(T), sizeof(T));
+      values[i] = widened(element);
+    }
+    return values;
+  };
+  if (e.dtype == "F32") return as(0.0F, [](float x) { return x; });
+  if (e.dtype == "F16") return as(Half{}, [](Half x) { return widen(x); });
+  if (e.dtype == "BF16") return as(BFloat16{}, [](BFloat16 x) { return widen(x); });
+  throw InputError(where, fmt::format("is stored in {}", e.dtype), "convert it to F32, F16 or BF16");
+}
+
+std::vector<std::string> load(Session& session, const Weights& weights) {
+  const Program& program = session.program();
+  std::set<std::string, std::less<>> unused;
+  for (const auto& [name, entry] : weights.entries()) unused.insert(name);
+  std::vector<std::vector<float>> values;
+  for (const Parameter& p : program.parameters) {
+    const Weights::Entry& entry = weights.entry(p.name);
+    const std::vector<Index> wanted = extents(program[p.value].shape);
+    if (entry.shape != wanted) {
+      const bool transposed = entry.shape.size() == 2 && wanted == std::vector{entry.shape[1], entry.shape[0]};
+      throw InputError(fmt::format("{}: {}", entry.file.string(), p.name),
+                       fmt::format("has the shape {} where the model has {}{}", shape_text(entry.shape),
+                                   shape_text(wanted), transposed ? ": it is transposed" : ""),
+                       transposed ? "store weights as [outputs, inputs]" : "check the model's configuration");
+    }
+    values.push_back(weights.read(p.name));
+    unused.erase(p.name);
+  }
+  for (std::size_t i = 0; i < values.size(); ++i) session.set(program.parameters[i].value, values[i]);
+  return {unused.begin(), unused.end()};
+}
+
+void save(const fs::path& file, std::span<const NamedTensor> tensors, DType dtype) {
+  if (!is_floating(dtype)) throw InputError(file.string(), "weights are no integers", "store them as f32, f16 or bf16");
+  json header = json::object();
+  std::string data;
+  std::vector<const NamedTensor*> sorted;
+  for (const NamedTensor& t : tensors) sorted.push_back(&t);
+  std::ranges::sort(sorted, {}, &NamedTensor::name);
+  for (const NamedTensor* t : sorted) {
+    if (header.contains(t->name) || t->name == "__metadata__")
+      throw InputError(file.string(), fmt::format("{} cannot be the name of a tensor, or not of two", t->name),
+                       "rename it");
+    const std::string where = fmt::format("{}: {}", file.string(), t->name);
+    if (bytes_of(where, t->shape, 1) != t->elements.size())
+      throw InputError(where, fmt::format("{} elements for {}", t->elements.size(), shape_text(t->shape)),
+                       "give as many as the shape has");
+    const std::size_t begin = data.size();
+    const auto append = [&](const auto& element) {
+      data.append(reinterpret_cast<const char*>(&element), sizeof element);
+    };
+    for (const float x : t->elements) {
+      if (dtype == DType::f32) append(x);
+      if (dtype == DType::f16) append(to_half(x));
+      if (dtype == DType::bf16) append(to_bfloat16(x));
+    }
+    const std::string_view type = dtype == DType::f32 ? "F32" : dtype == DType::f16 ? "F16" : "BF16";
+    header[t->name] = {{"dtype", type}, {"shape", t->shape}, {"data_offsets", {begin, data.size()}}};
+  }
+  std::string text = header.dump();
+  text.append((8 - text.size() % 8) % 8, ' ');  // aligned elements, as the reference implementation writes them
+  const std::uint64_t length = text.size();
+  files::write(file, std::string(reinterpret_cast<const char*>(&length), sizeof length) + text + data);
+}
+
+void save(Session& session, const fs::path& file, DType dtype) {
+  const Program& program = session.program();
+  std::vector<std::vector<float>> values;
+  std::vector<NamedTensor> tensors;
+  for (const Parameter& p : program.parameters) values.push_back(session.get<float>(p.value));
+  for (std::size_t i = 0; i < values.size(); ++i)
+    tensors.push_back({program.parameters[i].name, extents(program[program.parameters[i].value].shape), values[i]});
+  save(file, tensors, dtype);
+}
+
+}  // namespace assay::program

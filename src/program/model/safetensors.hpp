@@ -1,0 +1,61 @@
+// Weights in safetensors files: https://github.com/huggingface/safetensors (README, "Format").
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "program/session.hpp"
+
+namespace assay::program {
+
+/// Tensors by name, in one file or in several shards. Only headers are in memory.
+class Weights {
+ public:
+  struct Entry {
+    std::filesystem::path file;
+    std::string dtype;  ///< as the file writes it: "F32", "BF16", "I64"
+    std::vector<Index> shape;
+    std::uint64_t begin = 0, bytes = 0;  ///< of the elements in the file, row-major and little-endian
+  };
+
+  /// Opens a .safetensors file, an index of shards (.safetensors.index.json), or a folder that holds
+  /// model.safetensors or its index. Reads and checks every header. Throws InputError for whatever the format forbids:
+  /// overlapping tensors, gaps, repeated names, bytes that do not fit a shape.
+  explicit Weights(const std::filesystem::path& path);
+
+  const std::map<std::string, Entry, std::less<>>& entries() const { return entries_; }
+  /// Throws InputError if no tensor has this name.
+  const Entry& entry(std::string_view name) const;
+  /// Returns a tensor's elements. F32, F16 and BF16 are exact in float32; throws InputError for other types.
+  std::vector<float> read(std::string_view name) const;
+
+ private:
+  void add_file(const std::filesystem::path& file);
+  void add_shards(const std::filesystem::path& index);
+
+  std::filesystem::path path_;
+  std::map<std::string, Entry, std::less<>> entries_;
+};
+
+/// Sets every parameter of the session's program to the tensor of its name. Throws InputError, before any parameter
+/// changes, for a parameter that has no tensor or one of another shape. Returns the tensors that no parameter takes.
+std::vector<std::string> load(Session& session, const Weights& weights);
+
+/// A tensor to be saved.
+struct NamedTensor {
+  std::string name;
+  std::vector<Index> shape;
+  std::span<const float> elements;
+};
+
+/// Writes one file, whole or not at all. Elements are rounded to nearest even where `dtype` is f16 or bf16.
+void save(const std::filesystem::path& file, std::span<const NamedTensor> tensors, DType dtype = DType::f32);
+/// Writes every parameter of the session's program.
+void save(Session& session, const std::filesystem::path& file, DType dtype = DType::f32);
+
+}  // namespace assay::program
