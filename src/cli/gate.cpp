@@ -313,7 +313,7 @@ int run(const Options& o) {
   }
   Result result = judge(plan, o);
   if (!o.report.empty()) falsify::write_report(result.report, o.report);
-  else if (result.report["totals"]["falsified"] != 0) falsify::write_replays(result.report, "assay-replays");
+  else if (result.report["totals"]["falsified"] != 0) write_replays_here(result.report);
   const std::string document = to_json(plan, result).dump(1) + "\n";
   if (!o.report.empty()) files::write(std::filesystem::path(o.report) / "gate.json", document);
   fmt::print("{}", o.json ? document : to_text(result));

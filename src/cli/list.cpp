@@ -64,7 +64,7 @@ nlohmann::json describe(const OpDescriptor& op) {
                             {"role", t.role == Role::in    ? "in"
                                      : t.role == Role::out ? "out"
                                                            : "inout"},
-                            {"dtype", name(t.dtype)},
+                            {"dtype", t.storage ? "storage" : name(t.dtype)},
                             {"shape", t.shape_text},
                             {"says", t.says}});
   for (const ClauseInfo& c : op.clauses)
@@ -119,7 +119,8 @@ int explain(const std::string& which, bool as_json) {
     fmt::print("  {:<18} {} ({})\n", text(p, "name"), text(p, "says"), text(p, "tested_by"));
   if (j.contains("gradients")) fmt::print("\nGradients\n");
   for (const auto& g : j.value("gradients", nlohmann::json::array()))
-    fmt::print("  {:<12} {}: {} = {}\n", text(g, "id"), text(g, "input"), text(g, "equation"), text(g, "by"));
+    fmt::print("  {:<12} {}: {}{}\n", text(g, "id"), text(g, "input"), text(g, "equation"),
+               text(g, "by").empty() ? "" : " = " + text(g, "by"));
   fmt::print("\nKernels\n");
   for (const Kernel* k : kernels_of(text(j, "op")))
     fmt::print("  {:<34} {}\n  {:<34} {}{}{}\n", k->id, k->summary, "", to_string(k->arithmetic),

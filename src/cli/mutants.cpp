@@ -221,7 +221,7 @@ Command add_mutants(Parser& parser) {
   const auto with_it = [&](const Option& option) { option.needs(automatic_flag); };
   with_it(command.option("--kernel", o->kernel, "--automatic: only mutants of this kernel"));
   with_it(command.option("--mutant", o->mutant, "--automatic: only the mutant of this hash (quicker with --kernel)"));
-  with_it(command.option("--sample", o->sample, "--automatic: so many mutants, drawn by the seed (0: all)")
+  with_it(command.option("--sample", o->sample, "--automatic: number of mutants, drawn by the seed (0: all)")
               .range(0, 10'000'000));
   with_it(command
               .option("--attack-cases", o->attack_cases,

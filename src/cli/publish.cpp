@@ -51,6 +51,14 @@ void announce(const nlohmann::json& report) {
     append_summary(path, falsify::step_summary(report));
 }
 
+void write_replays_here(nlohmann::json& report) {
+  try {
+    falsify::write_replays(report, "assay-replays");
+  } catch (const InputError& e) {
+    fmt::print(stderr, "assay: no replay files were written: {}\n", e.what());
+  }
+}
+
 void publish(nlohmann::json& report, const std::string& directory, bool as_json) {
   std::optional<InputError> trouble;
   // Write every output even if an earlier one fails.
@@ -61,10 +69,8 @@ void publish(nlohmann::json& report, const std::string& directory, bool as_json)
       if (!trouble) trouble = e;
     }
   };
-  attempt([&] {
-    if (!directory.empty()) falsify::write_report(report, directory);
-    else if (report["totals"]["falsified"] != 0) falsify::write_replays(report, "assay-replays");
-  });
+  if (!directory.empty()) attempt([&] { falsify::write_report(report, directory); });
+  else if (report["totals"]["falsified"] != 0) write_replays_here(report);
   fmt::print("{}", as_json ? report.dump(1) + "\n" : falsify::table(report));
   std::fflush(stdout);
   attempt([&] { announce(report); });

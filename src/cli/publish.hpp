@@ -17,6 +17,9 @@ Exit exit_code(const nlohmann::json& report);
 /// could not be written.
 void publish(nlohmann::json& report, const std::string& directory, bool as_json);
 
+/// Writes replay files to assay-replays. Nobody asked for them, so that a folder that cannot be written is a warning.
+void write_replays_here(nlohmann::json& report);
+
 /// If the environment has GITHUB_ACTIONS=true, writes annotations to standard error, separate from standard output, and
 /// the summary of the step. Throws InputError if the summary could not be written.
 void announce(const nlohmann::json& report);

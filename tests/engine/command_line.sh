@@ -50,6 +50,10 @@ grep -q 'failure type="thin"' thin/junit.xml || fails 'thin is a failure in juni
 [ "$(code "$assay" falsify --kernel matmul/cpu/naive --time 1ms --quiet)" = 4 ] || fails 'little time is thin'
 [ "$(code "$assay" falsify --kernel matmul/cpu/naive --kernel-time 1ms --quiet)" = 0 ] && grep -q 'passed (floor after' out || fails '--kernel-time goes on to the floor'
 
+# A folder that cannot hold replay files changes no verdict.
+mkdir blocked && (cd blocked && touch assay-replays)
+[ "$(cd blocked && code "$assay" falsify --kernel mutant/cpu/matmul/dropped_last_k --cases 30 --quiet --first)" = 1 ] && grep -q 'no replay files were written' blocked/err || fails 'replay files that cannot be written'
+
 # One explanation per kernel; --first stops at it.
 [ "$(code "$assay" falsify --kernel mutant/cpu/matmul/dropped_last_k --quiet)" = 1 ] && [ "$(grep -c '^FALSIFIED' out)" = 1 ] || fails 'one explanation'
 grep -q '^  also fails: FALSIFY-MM-' out || fails 'what else fails'

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs every `$ command` of a page from the top of the repository: each must exit with 0 and print what the page shows below it.
+"""Runs every `$ command` of a page from the top of the page's repository: each must exit with 0 and print what the page shows below it.
 
 readme.py ASSAY PAGE [MOST_LINES]
 
@@ -13,8 +13,9 @@ import re
 import subprocess
 import sys
 
-top = pathlib.Path(__file__).resolve().parents[2]
-build, page = str(pathlib.Path(sys.argv[1]).resolve().parents[1]), (top / sys.argv[2]).resolve()
+assay = pathlib.Path(__file__).resolve().parents[2]
+build, page = str(pathlib.Path(sys.argv[1]).resolve().parents[1]), (assay / sys.argv[2]).resolve()
+top = next(folder for folder in [*page.parents, assay] if (folder / ".git").exists() or folder == assay)
 text = page.read_text()
 failures = []
 
@@ -70,7 +71,7 @@ if ran == 0:
 if (stray := len(re.findall(r"^\$ ", text, re.MULTILINE)) - ran) != 0:
     fail(f"{stray} commands stand outside of console blocks")
 for script in re.findall(r"^(ci/[\w/-]+)", text, re.MULTILINE):
-    if not (top / script).is_file() or not (top / script).stat().st_mode & 0o100:
+    if not (assay / script).is_file() or not (assay / script).stat().st_mode & 0o100:
         fail(f"{script} cannot be executed")
 links = re.findall(r"\]\((?!https?:|#)([^)#]+)[^)]*\)", text)
 for link in links:

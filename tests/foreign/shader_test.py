@@ -53,7 +53,7 @@ def verdicts():
         first = shutil.copy(modules / f"{name}.spv", folder / "first.spv")
         code, out, err = falsify(first, "--cases", 20, "--obligation", words)
         check(code == 1 and f"FALSIFIED foreign/first.spv/main  {words}" in out, f"{name}: exit {code}, {out}{err}")
-        check(name != "one_too_many" or "it wrote behind the last element of rrms" in out, f"{name} is told by the words behind: {out}")
+        check(name != "one_too_many" or "it wrote behind the last element of rrms" in out, f"{name} is detected by the words behind: {out}")
         file = folder / f"assay-replays/foreign-first.spv-main.{words}.json"
         first.unlink()
         check(run("replay", file)[0] == 2, f"{name}: a replay without its module is wrong use")

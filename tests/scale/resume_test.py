@@ -146,7 +146,7 @@ def signals():
         check(left_over(journal) == [], f"{name} leaves processes")
         check(not (folder / name / "report.json").exists(), "what was interrupted has no report")
         told = int(said.split("interrupted by")[1].split("after ")[1].split()[0])
-        check(told == len(finished(journal)), f"{told} kernels are told of, {len(finished(journal))} recorded")
+        check(told == len(finished(journal)), f"{told} kernels are reported, {len(finished(journal))} recorded")
         resumed = assay.report("falsify", *campaign, "--journal", journal)
         check(compare(whole, resumed) == [], f"after {name}: {compare(whole, resumed)[:5]}")
     process = assay.start("falsify", *campaign, "--cases", "100000", "--quiet")
