@@ -4,6 +4,7 @@
 shader_test.py ASSAY MODULES SOURCES
 """
 import json
+import os
 import pathlib
 import shutil
 import struct
@@ -14,6 +15,7 @@ import tempfile
 assay, modules, sources = (pathlib.Path(a).resolve() for a in sys.argv[1:4])
 folder = pathlib.Path(tempfile.mkdtemp(prefix="assay-shader-"))
 passed, failures = 0, []
+DEEP, PASSED = ((), 0) if "ASSAY_ALL" in os.environ else (("--cases", 20), 4)  # ci/test runs few cases, which are thin
 right, the_map = modules / "rmsnorm.spv", sources / "rmsnorm.spv.yaml"
 
 
@@ -62,8 +64,8 @@ def verdicts():
         check(run("replay", file, "--lib", right)[0] == 0, f"{name}: the right shader passes the same case")
     dense = folder / "dense.yaml"
     dense.write_text(the_map.read_text() + "requires: dense row-major\n")
-    code, out, _ = falsify(right, bindings=dense)
-    check(code == 0 and "refused)" not in out, f"a map that asks for dense rows is given them: {out}")
+    code, out, _ = falsify(right, *DEEP, bindings=dense)
+    check(code == PASSED and "refused)" not in out, f"a map that asks for dense rows is given them: {out}")
     swapped = folder / "swapped.yaml"
     swapped.write_text(the_map.read_text().replace("{stride: [x, 0]}, {stride: [y, 0]}", "{stride: [y, 0]}, {stride: [x, 0]}"))
     check(falsify(right, "--cases", 20, bindings=swapped)[0] == 1, "strides that are swapped are falsified")
@@ -99,8 +101,8 @@ def wrong_maps():
     expect("is still TODO", text=changed("groups: [rows]", "groups: TODO"))
     for groups, refused in (("[rows / 0]", True), ("[\"-1\"]", True), ("[rows - n - 1048576]", True), ("[(rows * 64 + 63) / 64, 1, (n + 1) - n]", False)):
         (folder / "groups.yaml").write_text(changed("[rows]", groups))
-        code, out, err = falsify(right, bindings=folder / "groups.yaml")
-        check(code == (3 if refused else 0), f"groups {groups}: exit {code}, {out}{err}")
+        code, out, err = falsify(right, *DEEP, bindings=folder / "groups.yaml")
+        check(code == (3 if refused else PASSED), f"groups {groups}: exit {code}, {out}{err}")
 
 
 def wrong_modules():
