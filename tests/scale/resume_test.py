@@ -132,7 +132,7 @@ def torn():
 
 
 def signals():
-    campaign = ("transpose", "softmax", "gemv", "--backend", "cpu", "--cases", "20")
+    campaign = ("transpose", "softmax", "gemv", "--backend", "cpu", "--cases", "40")
     whole = assay.report("falsify", *campaign)
     for number, name in ((signal.SIGINT, "SIGINT"), (signal.SIGTERM, "SIGTERM")):
         journal = folder / f"{name}.jsonl"
