@@ -12,6 +12,7 @@
 #include "falsify/engine/obligation.hpp"
 #include "falsify/engine/trial.hpp"
 #include "plugin/shim.hpp"
+#include "tests/sample.hpp"
 
 namespace assay::falsify::admit_test {
 namespace {
@@ -141,7 +142,7 @@ TEST(Admit, NoObligationFalsifiesARightKernelWithinItsLimits) {
   CampaignOptions options;
   options.cases = 2;
   options.shrink = false;
-  std::size_t turn = 0;
+  std::size_t turn = 0, tried = 0;
   for (const OpDescriptor* op : operations()) {
     std::vector<std::string> conditions;
     for (const DimInfo& dim : op->dims)
@@ -165,6 +166,7 @@ TEST(Admit, NoObligationFalsifiesARightKernelWithinItsLimits) {
       } catch (const InputError&) {
         continue;  // the contract allows no such call
       }
+      if (!tries_all() && tried++ % 16 != 0) continue;
       Kernel kernel = *kernels_of(op->name).front();
       ASSERT_EQ(kernel.backend, Backend::cpu) << op->name;
       kernel.limits = &limits;

@@ -10,12 +10,14 @@
 #include "falsify/engine/campaign.hpp"
 #include "falsify/engine/obligation.hpp"
 #include "runtime/registry.hpp"
+#include "tests/sample.hpp"
 
 namespace assay::falsify {
 namespace {
 
 TEST(Certificates, EachFallsToAPlantedFault) {
-  for (const OpDescriptor* op : operations()) {
+  for (std::size_t turn = 0; const OpDescriptor* op : operations()) {
+    if (!tries_all() && turn++ % 4 != 0) continue;
     std::set<std::string_view> standing;
     for (const ClauseInfo& clause : op->clauses)
       if (clause.kind != ClauseKind::requires_clause) standing.insert(clause.id);

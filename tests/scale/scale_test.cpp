@@ -15,6 +15,7 @@
 #include "falsify/engine/report.hpp"
 #include "falsify/engine/reports/merge.hpp"
 #include "tests/engine/kill_child.hpp"
+#include "tests/sample.hpp"
 
 namespace assay::falsify {
 namespace {
@@ -203,7 +204,7 @@ TEST(Journal, ResumedAfterAnyLineGivesTheSameReport) {
   for (std::string line; std::getline(text, line);) lines.push_back(line);
   ASSERT_GE(lines.size(), 2 + 2 * kernels.size())
       << "a result each, and two checkpoints of the kernels that are tried to the end";
-  const bool each = std::getenv("ASSAY_EVERY_LINE") != nullptr;  // in ci/long; otherwise only after half of the lines
+  const bool each = tries_all();  // otherwise only after half of the lines
   for (std::size_t kept = each ? 1 : lines.size() / 2; kept <= lines.size(); kept += each ? 1 : lines.size()) {
     {
       std::ofstream out(cut);

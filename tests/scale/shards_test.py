@@ -4,6 +4,7 @@
 shards_test.py ASSAY
 """
 import json
+import os
 import pathlib
 import shutil
 import sys
@@ -34,12 +35,12 @@ def kernels(file):
 
 
 def union():
-    """1, 2 and 7 shards give the same verdicts and the same cases."""
+    """1, 2 and 7 shards give the same verdicts and the same cases; ci/test tries 7."""
     campaign = ("transpose", "softmax", "gemv", "--backend", "cpu", "--cases", "6")
     whole = assay.report("falsify", *campaign)
     ids = [k["kernel"] for k in whole["kernels"]]
     check(len(ids) > 7 and whole["totals"]["cases"] > 0, f"more kernels than shards: {ids}")
-    for count in (1, 2, 7):
+    for count in (1, 2, 7) if "ASSAY_ALL" in os.environ else (7,):
         files = run_shards("union", count, *campaign)
         parts = [kernels(f) for f in files]
         check(sorted(sum(parts, [])) == ids, f"{count} shards hold each kernel once: {parts}")
@@ -73,7 +74,7 @@ def findings():
 
 def exit_codes():
     """Exit codes for a named kernel that is unavailable, and for a clause that only one shard fails to reach."""
-    files = run_shards("all", 2, "softmax", "--backend", "cpu")
+    files = run_shards("all", 2, "transpose", "--backend", "cpu")
     edited = json.loads(files[0].read_text())
     check(edited["never_evaluated"] == [], "a shard leaves clauses to the whole")
     documents = [json.loads(f.read_text()) for f in files]
