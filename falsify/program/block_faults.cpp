@@ -377,7 +377,7 @@ ProgramMutant plant(const BlockFault& fault, const Program& program) {
   ProgramMutant mutant{ProgramFault::planted, fmt::format("{}: {}", fault.id, fault.words), program, {}};
   BlockEdit edit(mutant);
   fault.edit(edit);
-  mutant.plan = program::plan(mutant.program);
+  mutant.plan = program::plan(mutant.program, false);  // memory that nothing writes holds the poison
   return mutant;
 }
 

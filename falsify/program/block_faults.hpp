@@ -19,7 +19,7 @@ struct BlockFault {
 };
 std::span<const BlockFault> block_faults();
 
-/// The program with the fault, planned anew. Throws InputError if it has no step of a label that the edit names.
+/// The program with the fault, every storage in a slot of its own. Throws InputError if it has no step of a label that the edit names.
 ProgramMutant plant(const BlockFault& fault, const program::Program& program);
 
 }  // namespace assay::falsify
