@@ -163,6 +163,7 @@ std::string_view name(ProgramFault fault) {
     case ProgramFault::shared_slot: return "shared slot";
     case ProgramFault::stale_value: return "stale value";
     case ProgramFault::forgotten_sum: return "forgotten sum";
+    case ProgramFault::planted: return "planted";
   }
   return "?";
 }

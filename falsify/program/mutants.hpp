@@ -20,6 +20,7 @@ enum class ProgramFault {
   shared_slot,       ///< two live values in the same memory
   stale_value,       ///< from the second run on, a step is left out
   forgotten_sum,     ///< a sum in place begins at zero in every run
+  planted,           ///< by name (block_faults.hpp)
 };
 std::string_view name(ProgramFault fault);
 

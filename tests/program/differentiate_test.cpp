@@ -1,96 +1,25 @@
-// Derivatives of programs: against finite differences and dual numbers of the equations, in double.
+// Derivatives of programs: sums over paths, views, refusals. transformer_test.cpp has those of whole blocks.
 #include "program/differentiate.hpp"
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <functional>
 
+#include "blocks.hpp"
 #include "core/errors.hpp"
-#include "falsify/engine/random.hpp"
-#include "falsify/program/execute.hpp"
-#include "feed_forward.hpp"
 
 namespace assay::program::differentiate_test {
 namespace {
 
 using falsify::Execution;
 
-std::vector<double> gaussians(std::size_t n, std::uint64_t seed, double deviation = 1) {
-  falsify::Random random(seed);
-  std::vector<double> values(n);
-  for (double& v : values) v = static_cast<float>(deviation * random.gaussian());
-  return values;
-}
-
-template <class T>
-void write(View<T> view, const std::vector<double>& values) {
-  for (std::size_t i = 0; i < values.size(); ++i) view.data()[i] = T(values[i]);
-}
-
-template <class T>
-std::vector<T> read(View<T> view) {
-  return {view.data(), view.data() + view.size()};
-}
-
-constexpr Index kRows = 3, kHidden = 5, kInner = 7;
-
-TEST(Derivatives, OfAFeedForwardBlockAreThoseOfItsEquations) {
-  Block block(kRows, kHidden, kInner);
-  const Value leaves[] = {block.x, block.weights.norm, block.weights.gate, block.weights.up, block.weights.down};
-  const Differentiated d = differentiate(block.builder.program(), std::vector{block.y}, leaves);
-  const Plan where = plan(d.program);
-  Execution<double> run(d.program, where, std::nan(""));
-  Execution<Bounded> bounded(d.program, where, Bounded(std::nan("")));
-  std::vector<std::vector<double>> at;
-  for (std::size_t i = 0; i < std::size(leaves); ++i) {
-    at.push_back(gaussians(static_cast<std::size_t>(d.program[leaves[i]].shape.size()), 10 + i, i == 0 ? 1 : 0.3));
-    write(run[leaves[i]], at.back());
-    write(bounded[leaves[i]], at.back());
-  }
-  const std::vector<double> upstream = gaussians(kRows * kHidden, 3);
-  write(run[d.upstream[0]], upstream);
-  write(bounded[d.upstream[0]], upstream);
-  run.run();
-  bounded.run();
-  // The program and the equations each err by the bound of float32, scaled to double's unit roundoff.
-  const auto bound_of = [&](Value v, std::size_t i) {
-    const double bound = 2 * 0x1p-29 * bounded[v].data()[i].error;
-    EXPECT_TRUE(std::isfinite(bound));
-    return bound;
-  };
-
-  const std::vector<double> y = read(run[block.y]),
-                            wanted = feed_forward<double>(at[0], at[1], at[2], at[3], at[4], kRows, kHidden, kInner);
-  for (std::size_t i = 0; i < y.size(); ++i) EXPECT_NEAR(y[i], wanted[i], bound_of(block.y, i));
-  // One element of one leaf at a time, by dual numbers through the equations.
-  for (std::size_t leaf = 0; leaf < std::size(leaves); ++leaf) {
-    const std::vector<double> gradient = read(run[d.gradients[leaf]]);
-    double largest = 0;
-    for (std::size_t e = 0; e < gradient.size(); ++e) {
-      std::vector<std::vector<Dual<double>>> lifted;
-      for (const auto& values : at) lifted.emplace_back(values.begin(), values.end());
-      lifted[leaf][e].derivative = 1;
-      const auto out =
-          feed_forward<Dual<double>>(lifted[0], lifted[1], lifted[2], lifted[3], lifted[4], kRows, kHidden, kInner);
-      double sum = 0;
-      for (std::size_t i = 0; i < out.size(); ++i) sum += upstream[i] * out[i].derivative;
-      EXPECT_NEAR(gradient[e], sum, bound_of(d.gradients[leaf], e)) << d.program[leaves[leaf]].name << " " << e;
-      largest = std::max(largest, std::fabs(gradient[e]));
-    }
-    EXPECT_GT(largest, 0) << "a gradient of zeros throughout";
-  }
-}
-
 TEST(Derivatives, AddUpOverRunsAndTemporariesDoNot) {
-  Block block(kRows, kHidden, kInner);
+  const BlockCase c = block_case("lora_on_all");
+  const Block block(c);  // each parameter is used once
   const Differentiated d = differentiate(block.builder.program(), std::vector{block.y});
   const Plan where = plan(d.program);
   Execution<double> run(d.program, where, std::nan(""));
-  for (const Parameter& p : d.program.parameters)
-    write(run[p.value], gaussians(static_cast<std::size_t>(d.program[p.value].shape.size()), 4, 0.3));
-  write(run[block.x], gaussians(kRows * kHidden, 5));
-  write(run[d.upstream[0]], gaussians(kRows * kHidden, 6));
+  set_all(run, d.program, c);
   run.run();
   std::vector<std::vector<double>> once;
   for (const Value g : d.gradients) once.push_back(read(run[g]));

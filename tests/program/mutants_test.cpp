@@ -1,4 +1,5 @@
-// Every automatic mutant of a differentiated block dies in double, or is the program in fifty digits.
+// Every automatic mutant of differentiated blocks dies in double, or is the program in fifty digits; so does every named
+// fault of a decoder.
 #include "falsify/program/mutants.hpp"
 
 #include <gtest/gtest.h>
@@ -7,9 +8,8 @@
 
 #include <map>
 
-#include "falsify/engine/random.hpp"
-#include "feed_forward.hpp"
-#include "program/differentiate.hpp"
+#include "blocks.hpp"
+#include "falsify/program/block_faults.hpp"
 
 namespace assay::program::mutants_test {
 namespace {
@@ -19,11 +19,33 @@ using falsify::ProgramMutant;
 
 constexpr int kRuns = 2;
 
-struct Judge {
-  Differentiated d;
-  std::vector<Value> outputs;  ///< looked at after each run; gradients at the end
+/// A differentiated block, its results in double, and the bounds beyond which a mutant dies.
+class Judge {
+ public:
+  explicit Judge(const BlockCase& c) : case_(c), block_(c), d_(block_.differentiated()), plan_(plan(d_.program)) {
+    want_ = results<double>(right(), std::nan(""));
+    digits_ = results<Digits50>(right(), Digits50(std::nan("")));
+    // A bound of float32 arithmetic, as small as double's unit is beside float32's: 2^-29.
+    for (const Bounded& b : results<Bounded>(right(), Bounded(std::nan("")))) bound_.push_back(0x1p-29 * b.error);
+    for (std::size_t i = 0; i < want_.size(); ++i)
+      EXPECT_LE(std::fabs(want_[i] - digits_[i].convert_to<double>()), bound_[i]) << "the program itself";
+  }
 
-  /// Outputs of each run, and gradients, of a mutant or of the program itself.
+  const Program& program() const { return d_.program; }
+  const Plan& where() const { return plan_; }
+
+  std::vector<double> in_double(const ProgramMutant& m) const { return results<double>(m, std::nan("")); }
+  bool dies(const std::vector<double>& got) const {
+    for (std::size_t i = 0; i < want_.size(); ++i)
+      if (!(std::fabs(got[i] - want_[i]) <= bound_[i])) return true;
+    return false;
+  }
+  bool equivalent(const ProgramMutant& m) const { return results<Digits50>(m, Digits50(std::nan(""))) == digits_; }
+
+ private:
+  ProgramMutant right() const { return {{}, "", d_.program, plan_}; }
+
+  /// Outputs of each run, and gradients at the end, of a mutant or of the program itself.
   template <class T>
   std::vector<T> results(const ProgramMutant& m, const T& poison) const {
     Execution<T> execution(m.program, m.plan, poison);
@@ -33,64 +55,55 @@ struct Judge {
       all.insert(all.end(), view.data(), view.data() + view.size());
     };
     falsify::run_mutant<T>(m, execution, kRuns, [&](int run, Execution<T>& memory) {
-      if (run > 0)
-        for (const Value v : outputs) look(v);
-      for (std::size_t i = 0; i < d.program.values.size(); ++i) {
-        const Value v{static_cast<std::int32_t>(i)};
-        const Kind kind = d.program.storage_of(v).kind;
-        if (d.program.base_of(v) != v || (kind != Kind::input && kind != Kind::parameter)) continue;
-        falsify::Random random(
-            falsify::derive(kind == Kind::input ? static_cast<std::uint64_t>(run) : 99, d.program[v].name));
-        const View<T> view = memory[v];
-        for (Index e = 0; e < view.size(); ++e)
-          view.data()[e] = T(static_cast<float>(random.gaussian() * (kind == Kind::input ? 1 : 0.3)));
-      }
+      if (run > 0) look(block_.y);
+      set_all(memory, m.program, case_, run);
     });
-    for (const Value v : outputs) look(v);
-    for (const Value v : d.gradients) look(v);
+    look(block_.y);
+    for (const Value v : d_.gradients) look(v);
     return all;
   }
+
+  BlockCase case_;
+  Block block_;
+  Differentiated d_;
+  Plan plan_;
+  std::vector<double> want_, bound_;
+  std::vector<Digits50> digits_;
 };
 
-TEST(ProgramMutants, OfAFeedForwardBlockDie) {
-  Block block(3, 5, 7);
-  std::vector<Value> wanted{block.x};
-  for (const Parameter& p : block.builder.program().parameters) wanted.push_back(p.value);
-  const Judge judge{differentiate(block.builder.program(), std::vector{block.y}, wanted), {block.y}};
-  const Plan where = plan(judge.d.program);
-  const ProgramMutant right{{}, "", judge.d.program, where};
-  const std::vector<double> want = judge.results<double>(right, std::nan(""));
-  const std::vector<Bounded> bounded = judge.results<Bounded>(right, Bounded(std::nan("")));
-  const std::vector<Digits50> digits = judge.results<Digits50>(right, Digits50(std::nan("")));
-  // A bound of float32 arithmetic, as small as double's unit is beside float32's: 2^-29.
-  std::vector<double> bound;
-  for (const Bounded& b : bounded) {
-    bound.push_back(0x1p-29 * b.error);
-    ASSERT_TRUE(std::isfinite(b.error));
-  }
-  for (std::size_t i = 0; i < want.size(); ++i)
-    EXPECT_LE(std::fabs(want[i] - digits[i].convert_to<double>()), bound[i]) << "the program itself";
+class ProgramMutants : public testing::TestWithParam<std::string> {};
 
+TEST_P(ProgramMutants, Die) {
+  const Judge judge(block_case(GetParam()));
   std::map<std::string_view, int> killed, equivalent;
-  int survivors = 0;
-  for (const ProgramMutant& m : falsify::program_mutants(judge.d.program, where)) {
-    const std::vector<double> got = judge.results<double>(m, std::nan(""));
-    bool dies = false;
-    for (std::size_t i = 0; i < want.size(); ++i) dies = dies || !(std::fabs(got[i] - want[i]) <= bound[i]);
-    if (dies) {
-      ++killed[falsify::name(m.fault)];
-    } else if (judge.results<Digits50>(m, Digits50(std::nan(""))) == digits) {
-      ++equivalent[falsify::name(m.fault)];
-    } else {
-      ++survivors;
-      ADD_FAILURE() << "survives: " << m.description;
-    }
+  int all = 0;
+  for (const ProgramMutant& m : falsify::program_mutants(judge.program(), judge.where())) {
+    ++all;
+    if (judge.dies(judge.in_double(m))) ++killed[falsify::name(m.fault)];
+    else if (judge.equivalent(m)) ++equivalent[falsify::name(m.fault)];
+    else ADD_FAILURE() << "survives: " << m.description;
   }
-  int all = survivors;
-  for (const auto& [fault, n] : killed) all += n;
   for (const auto& [fault, n] : killed) fmt::print("{}: {} killed, {} equivalent\n", fault, n, equivalent[fault]);
   EXPECT_EQ(killed.size(), 8u) << "a kind of fault that nothing dies of";
   EXPECT_GE(all, 100);
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, ProgramMutants, testing::Values("feed_forward", "lora_on_all_attention", "lora_on_all"),
+                         [](const auto& info) { return info.param; });
+
+TEST(BlockFaults, Die) {
+  const Judge judge(block_case("tied_loss"));
+  for (const falsify::BlockFault& fault : falsify::block_faults()) {
+    const ProgramMutant m = falsify::plant(fault, judge.program());
+    const std::vector<double> got = judge.in_double(m);
+    EXPECT_TRUE(judge.dies(got)) << m.description << (judge.equivalent(m) ? ": has no effect" : ": survives");
+    for (const double g : got)
+      if (!std::isfinite(g)) {
+        ADD_FAILURE() << m.description << ": dies of memory that nothing has written, not of the fault";
+        break;
+      }
+  }
+  EXPECT_GE(falsify::block_faults().size(), 60u);
 }
 
 }  // namespace

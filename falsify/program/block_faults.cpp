@@ -1,0 +1,384 @@
+#include "falsify/program/block_faults.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/errors.hpp"
+
+namespace assay::falsify {
+
+using program::Kind;
+using program::Program;
+using program::Step;
+using program::Storage;
+using program::Value;
+using program::ValueInfo;
+
+class BlockEdit {
+ public:
+  explicit BlockEdit(ProgramMutant& mutant) : m_(mutant), p_(mutant.program) {}
+
+  std::size_t at(const std::string& label) const {
+    const auto step = std::ranges::find(p_.steps, label, &Step::label);
+    if (step == p_.steps.end()) throw InputError(label, "no step has this label", "plant the fault in such a program");
+    return static_cast<std::size_t>(step - p_.steps.begin());
+  }
+  double& param(const std::string& label, std::string_view name) {
+    Step& step = p_.steps[at(label)];
+    const auto info = std::ranges::find(step.op->params, name, &ParamInfo::name);
+    return step.params.at(static_cast<std::size_t>(info - step.op->params.begin()));
+  }
+  Value& tensor(const std::string& label, std::string_view name) {
+    Step& step = p_.steps[at(label)];
+    const auto info = std::ranges::find(step.op->tensors, name, &TensorInfo::name);
+    return step.tensors.at(static_cast<std::size_t>(info - step.op->tensors.begin()));
+  }
+  const ValueInfo& info(Value v) const { return p_[v]; }
+
+  Value view(Value of, const Shape& shape, const Shape& strides, Index offset = 0) {
+    ValueInfo info = p_[of];
+    info.shape = shape, info.strides = strides, info.offset += offset;
+    p_.values.push_back(info);
+    return {static_cast<std::int32_t>(p_.values.size()) - 1};
+  }
+  /// The elements of a dense value from `offset` on, as one row.
+  Value row(Value of, Index offset = 0) {
+    const Index n = p_[of].shape.size() - offset;
+    return view(of, {1, n}, {n, 1}, offset);
+  }
+  Value fresh(std::string name, const Shape& shape, Kind kind = Kind::temporary, DType dtype = DType::f32) {
+    p_.storages.push_back({name, kind, dtype, shape.size()});
+    const Value v{static_cast<std::int32_t>(p_.values.size())};
+    p_.values.push_back(
+        {std::move(name), static_cast<std::int32_t>(p_.storages.size()) - 1, 0, shape, row_major_strides(shape), 0, v});
+    return v;
+  }
+  Value parameter(std::string_view name) const {
+    const auto found = std::ranges::find(p_.parameters, name, &program::Parameter::name);
+    if (found == p_.parameters.end()) throw InputError(std::string(name), "no such parameter", "");
+    return found->value;
+  }
+
+  void insert(std::size_t where, Step step) {
+    p_.steps.insert(p_.steps.begin() + static_cast<std::ptrdiff_t>(where), std::move(step));
+  }
+  void erase(std::size_t where) { p_.steps.erase(p_.steps.begin() + static_cast<std::ptrdiff_t>(where)); }
+  void repeat(std::size_t where) { insert(where, Step(p_.steps[where])); }
+  /// dst += alpha src, both of rank 2.
+  static Step sum(Value dst, Value src, double alpha) {
+    return {&operation("accumulate"), {}, {alpha}, {dst, src}, "planted"};
+  }
+  /// The elements of a matrix that a step has written are zero from then on.
+  void clear(const std::string& label, Value matrix) { insert(at(label) + 1, sum(matrix, matrix, -1)); }
+  void clear(const std::string& label, std::string_view out) { clear(label, row(tensor(label, out))); }
+  /// Leaves a step out: its output is its input.
+  void bypass(const std::string& label, std::string_view out, std::string_view in) {
+    const ValueInfo to = p_[tensor(label, in)];
+    const std::int32_t from = p_[tensor(label, out)].storage;
+    erase(at(label));
+    for (ValueInfo& v : p_.values)
+      if (v.storage == from) v.storage = to.storage, v.offset += to.offset;
+  }
+
+  /// The steps that add to the gradient of a parameter, and the one that adds to or from a step's output.
+  std::vector<std::size_t> sums_into(std::string_view name) const {
+    const ValueInfo& leaf = p_[parameter(name)];
+    std::vector<std::size_t> found;
+    for (std::size_t s = 0; s < p_.steps.size(); ++s)
+      if (p_.steps[s].op->name == "accumulate") {
+        const Value dst = p_.steps[s].tensors[0];
+        if (p_.storage_of(dst).kind == Kind::gradient && p_[dst].offset == leaf.offset &&
+            p_[dst].shape.size() == leaf.shape.size())
+          found.push_back(s);
+      }
+    if (found.empty()) throw InputError(std::string(name), "nothing adds to its gradient", "");
+    return found;
+  }
+  std::size_t sum_to(const std::string& label, std::string_view out) { return sum_with(label, out, 0); }
+  std::size_t sum_from(const std::string& label, std::string_view out) { return sum_with(label, out, 1); }
+
+  /// A gradient never arrives at a parameter.
+  void lose(std::string_view name) {
+    const std::vector<std::size_t> sums = sums_into(name);
+    for (std::size_t i = sums.size(); i-- > 0;) erase(sums[i]);
+  }
+  ProgramMutant& mutant() { return m_; }
+  Program& program() { return p_; }
+
+ private:
+  std::size_t sum_with(const std::string& label, std::string_view out, std::size_t operand) {
+    const std::int32_t storage = p_[tensor(label, out)].storage;
+    for (std::size_t s = 0; s < p_.steps.size(); ++s)
+      if (p_.steps[s].op->name == "accumulate" && p_[p_.steps[s].tensors[operand]].storage == storage) return s;
+    throw InputError(label, fmt::format("nothing is added to or from {}", out), "");
+  }
+
+  ProgramMutant& m_;
+  Program& p_;
+};
+
+namespace {
+
+using E = BlockEdit;
+
+const std::string kLayer = "model.layers.1.", kSelf = kLayer + "self_attn.", kMlp = kLayer + "mlp.";
+const std::string kAttention = kSelf + "attention", kQRope = kSelf + "rope", kKRope = kSelf + "rope.1";
+const std::string kQNorm = kSelf + "q_norm.rmsnorm", kKNorm = kSelf + "k_norm.rmsnorm";
+const std::string kInputNorm = kLayer + "input_layernorm.rmsnorm",
+                  kPostNorm = kLayer + "post_attention_layernorm.rmsnorm";
+
+/// The step that computes gradients of another step.
+std::string back(const std::string& label) {
+  const std::string op = label.substr(label.rfind('.', label.size() - 3) + 1);
+  return "backward." + label + "." + op.substr(0, op.find('.')) + "_backward";
+}
+std::string projection(std::string_view name) { return kSelf + std::string(name) + "_proj.lora_linear"; }
+
+void both(E& e, const std::string& label, std::string_view param, double value) {
+  e.param(label, param) = value, e.param(back(label), param) = value;
+}
+void both_ropes(E& e, std::string_view param, double value) {
+  both(e, kQRope, param, value), both(e, kKRope, param, value);
+}
+/// Both directions read this instead of a tensor that they share.
+void both_read(E& e, const std::string& label, std::string_view name, Value v) {
+  e.tensor(label, name) = v, e.tensor(back(label), name) = v;
+}
+/// A matrix is read as if its memory held the transpose.
+Value transposed(E& e, Value matrix) {
+  const Shape shape = e.info(matrix).shape;
+  return e.view(matrix, shape, {1, shape[0]});
+}
+std::string own(std::string_view name) { return kSelf + std::string(name); }
+
+/// q, y or dy of attention, [1, s, heads, d], with another number of heads: every `step`-th one from `first` on.
+Value heads_of(E& e, Value v, Index first, Index step) {
+  const Shape shape = e.info(v).shape, strides = e.info(v).strides;
+  return e.view(v, {1, shape[1], shape[2] / step, shape[3]}, {strides[0], strides[1], strides[2] * step, 1},
+                first * strides[2]);
+}
+
+constexpr BlockFault kFaults[] = {
+    // constants
+    {"N14", "the norm of queries has an eps of its own", [](E& e) { e.param(kQNorm, "eps") = 1e-5; }},
+    {"N60", "the norms of layers have a fixed eps", [](E& e) { e.param(kInputNorm, "eps") = 1e-5; }},
+    {"002 L779", "the final norm has another eps", [](E& e) { e.param("model.norm.rmsnorm", "eps") = 1e-5; }},
+    {"003 L229", "the base of the rotation is 1e6 whatever the model's", [](E& e) { both_ropes(e, "theta", 1e6); }},
+    {"N80", "neighbours are rotated for halves", [](E& e) { both_ropes(e, "interleaved", 1); }},
+    {"N70", "keys are rotated in float32, queries in double", [](E& e) { both(e, kKRope, "float32_angle", 1); }},
+    {"N67", "keys are one position ahead", [](E& e) { both(e, kKRope, "position", 1); }},
+    {"own", "the scale of scores is missing", [](E& e) { both(e, kAttention, "scale", 1); }},
+    {"own", "the scale of scores is applied twice",
+     [](E& e) { both(e, kAttention, "scale", std::pow(e.param(kAttention, "scale"), 2)); }},
+    {"own", "the scale of scores is missing in the backward pass",
+     [](E& e) { e.param(back(kAttention), "scale") = 1; }},
+    {"N30", "no causal mask", [](E& e) { both(e, kAttention, "causal", 0); }},
+    {"own", "no causal mask in the backward pass", [](E& e) { e.param(back(kAttention), "causal") = 0; }},
+    {"own", "an adapter counts alpha times, not alpha / rank",
+     [](E& e) { both(e, projection("q"), "alpha", 2 * e.param(projection("q"), "alpha")); }},
+    {"zoo 76", "an adapter counts alpha / sqrt(rank) times",
+     [](E& e) { both(e, projection("q"), "alpha", std::sqrt(2) * e.param(projection("q"), "alpha")); }},
+    {"own", "the scale of an adapter is missing in the backward pass",
+     [](E& e) { e.param(back(projection("q")), "alpha") = 2; }},
+    // steps that are left out
+    {"003 L196", "no rotation in training",
+     [](E& e) {
+       for (const std::string& rope : {kQRope, kKRope}) e.bypass(rope, "y", "x"), e.bypass(back(rope), "dx", "dy");
+     }},
+    {"zoo 37", "queries come back unrotated", [](E& e) { e.bypass(kQRope, "y", "x"); }},
+    {"zoo 35", "rotation has no backward", [](E& e) { e.bypass(back(kQRope), "dx", "dy"); }},
+    {"N68", "no norms of heads", [](E& e) { e.bypass(kQNorm, "y", "x"), e.bypass(kKNorm, "y", "x"); }},
+    {"zoo 45", "no norm before the feed-forward block", [](E& e) { e.bypass(kPostNorm, "y", "x"); }},
+    {"N22", "the path of an adapter drops the bias",
+     [](E& e) {
+       e.tensor(projection("v"), "bias") = e.view(e.tensor(projection("v"), "bias"), {0, 8}, {8, 1});
+     }},
+    {"N69", "an adapter is not applied",
+     [](E& e) {
+       e.tensor(projection("q"), "b") =
+           e.fresh("no adapter", e.info(e.tensor(projection("q"), "b")).shape, Kind::constant);
+     }},
+    // steps too many, and operands of another place
+    {"own", "values are rotated",
+     [](E& e) {
+       Step rope = e.program().steps[e.at(kKRope)];
+       const Value v = e.tensor(kAttention, "v"), turned = e.fresh("rotated values", e.info(v).shape);
+       const Shape shape = e.info(v).shape, rows{shape[1], shape[2], shape[3]};
+       rope.tensors = {e.view(v, rows, row_major_strides(rows)), e.view(turned, rows, row_major_strides(rows))};
+       e.insert(e.at(kAttention), rope);
+       both_read(e, kAttention, "v", turned);
+     }},
+    {"zoo 45", "queries are of an input that is normed twice",
+     [](E& e) {
+       Step norm = e.program().steps[e.at(kInputNorm)];
+       const Value n = norm.tensors[2], again = e.fresh("normed twice", e.info(n).shape);
+       norm.tensors = {n, norm.tensors[1], again, e.fresh("its rrms", e.info(norm.tensors[3]).shape)};
+       norm.label = "planted";
+       e.insert(e.at(kInputNorm) + 1, norm);
+       both_read(e, projection("q"), "x", again);
+     }},
+    {"own", "the residual is taken after the norm",
+     [](E& e) { e.tensor(own("residual_add"), "x") = e.tensor(kInputNorm, "y"); }},
+    {"own", "a norm has the weight of another layer",
+     [](E& e) { both_read(e, kInputNorm, "weight", e.parameter("model.layers.0.input_layernorm.weight")); }},
+    {"N10", "a projection has the weight of another layer",
+     [](E& e) { both_read(e, projection("k"), "weight", e.parameter("model.layers.0.self_attn.k_proj.weight")); }},
+    {"N21", "adapters begin alike in every layer",
+     [](E& e) { both_read(e, projection("q"), "a", e.parameter("model.layers.0.self_attn.q_proj.lora_A.weight")); }},
+    {"zoo 15", "query head h reads key-value head h % kv_heads",
+     [](E& e) {
+       // Queries 2 b + h as batch b and head h, on one key-value head for each h.
+       for (const std::string_view name : {"q", "y"}) {
+         const Shape shape = e.info(e.tensor(kAttention, name)).shape,
+                     strides = e.info(e.tensor(kAttention, name)).strides;
+         e.tensor(kAttention, name) = e.view(e.tensor(kAttention, name), {2, shape[1], 2, shape[3]},
+                                             {2 * strides[2], strides[1], strides[2], 1});
+       }
+       for (const std::string_view name : {"k", "v"}) {
+         const Shape shape = e.info(e.tensor(kAttention, name)).shape,
+                     strides = e.info(e.tensor(kAttention, name)).strides;
+         e.tensor(kAttention, name) =
+             e.view(e.tensor(kAttention, name), {2, shape[1], shape[2], shape[3]}, {0, strides[1], strides[2], 1});
+       }
+       for (const std::string_view name : {"lengths", "starts"})
+         e.tensor(kAttention, name) = e.view(e.tensor(kAttention, name), {2}, {0});
+       const Index s = e.info(e.tensor(kAttention, "logsumexp")).shape[2];
+       e.tensor(kAttention, "logsumexp") = e.view(e.tensor(kAttention, "logsumexp"), {2, 2, s}, {2 * s, s, 1});
+     }},
+    {"zoo 31", "every query head reads key-value head 0",
+     [](E& e) {
+       for (const std::string_view name : {"k", "v"}) {
+         const Shape shape = e.info(e.tensor(kAttention, name)).shape,
+                     strides = e.info(e.tensor(kAttention, name)).strides;
+         both_read(e, kAttention, name, e.view(e.tensor(kAttention, name), shape, {strides[0], strides[1], 0, 1}));
+       }
+     }},
+    {"ANCHORS 9", "padding counts as keys",
+     [](E& e) {
+       const Value capacity = e.fresh("capacity", {1}, Kind::input, DType::i32);
+       for (const std::string layer : {"model.layers.0.", "model.layers.1."})
+         both_read(e, layer + "self_attn.attention", "lengths", capacity);
+     }},
+    {"N20", "A is stored as [in, rank]",
+     [](E& e) { both_read(e, projection("q"), "a", transposed(e, e.tensor(projection("q"), "a"))); }},
+    {"N20", "B is stored as [rank, out]",
+     [](E& e) { both_read(e, projection("q"), "b", transposed(e, e.tensor(projection("q"), "b"))); }},
+    {"N12", "a weight is stored as [in, out]",
+     [](E& e) { both_read(e, projection("q"), "weight", transposed(e, e.tensor(projection("q"), "weight"))); }},
+    // buffers too small
+    {"003 L1091", "the gate's result goes to a buffer of the hidden size",
+     [](E& e) {
+       const Value y = e.tensor(kMlp + "silu_mul", "y");
+       const Shape shape = e.info(y).shape;
+       e.clear(kMlp + "silu_mul", e.view(y, {shape[0], shape[1] - 6}, {shape[1], 1}, 6));
+     }},
+    {"003 L498", "the heads' results go to a buffer of [s, hidden]",
+     [](E& e) {
+       const Value y = e.tensor(kAttention, "y");
+       e.clear(kAttention, e.row(y, 6 * e.info(y).shape[1]));
+     }},
+    // gradients that are cut off
+    {"ENT-272", "rotated queries are a new leaf", [](E& e) { e.clear(back(kQRope), "dx"); }},
+    {"ENT-272", "normed queries are a new leaf", [](E& e) { e.clear(back(kQNorm), "dx"); }},
+    {"zoo 34", "the norm before attention has no backward", [](E& e) { e.clear(back(kInputNorm), "dx"); }},
+    {"N25", "the heads' results are a new leaf",
+     [](E& e) {
+       for (const std::string_view out : {"dq", "dk", "dv"}) e.clear(back(kAttention), out);
+     }},
+    {"N29", "the last head's gradient is left out",
+     [](E& e) {  // each position's last head, [s, d]
+       const Value dq = e.tensor(back(kAttention), "dq");
+       const Shape shape = e.info(dq).shape, strides = e.info(dq).strides;
+       e.clear(back(kAttention), e.view(dq, {shape[1], shape[3]}, {strides[1], 1}, (shape[2] - 1) * strides[2]));
+     }},
+    {"own", "keys and values get the gradient of one head of their group",
+     [](E& e) {
+       Step one = e.program().steps[e.at(back(kAttention))];
+       const auto named = [&](std::string_view name) -> Value& {
+         return one.tensors[static_cast<std::size_t>(std::ranges::find(one.op->tensors, name, &TensorInfo::name) -
+                                                     one.op->tensors.begin())];
+       };
+       for (const std::string_view name : {"q", "y", "dy"}) named(name) = heads_of(e, named(name), 1, 2);
+       named("dq") = e.fresh("unused", e.info(named("q")).shape);
+       const Shape shape = e.info(named("logsumexp")).shape;
+       named("logsumexp") = e.view(named("logsumexp"), {1, shape[1] / 2, shape[2]}, {0, 2 * shape[2], 1}, shape[2]);
+       e.insert(e.at(back(kAttention)) + 1, one);
+     }},
+    {"zoo 41", "attention hands its gradient to the queries, keys and values get none",
+     [](E& e) {
+       const Value dq = e.tensor(back(kAttention), "dq"), dy = e.tensor(back(kAttention), "dy");
+       e.insert(e.at(back(kAttention)) + 1, E::sum(e.row(dq), e.row(dy), 1));
+       for (const std::string_view out : {"dq", "dk", "dv"}) e.clear(back(kAttention), out);
+     }},
+    {"zoo 17", "the gate's second factor gets no gradient", [](E& e) { e.clear(back(kMlp + "silu_mul"), "dup"); }},
+    {"KAIZEN-011", "a weight's gradient is lost on a transposed copy", [](E& e) { e.lose(own("q_proj.weight")); }},
+    {"N18", "the gradient of a bias is dropped", [](E& e) { e.lose(own("k_proj.bias")); }},
+    {"N47", "the gradient of a layer's norm is lost", [](E& e) { e.lose(kLayer + "input_layernorm.weight"); }},
+    {"N48", "the gradient of the final norm is lost", [](E& e) { e.lose("model.norm.weight"); }},
+    {"N77", "the forward pass has an adapter that the backward pass lacks",
+     [](E& e) { e.lose(own("k_proj.lora_A.weight")), e.lose(own("k_proj.lora_B.weight")); }},
+    {"ANCHORS 13", "two tensors of all adapters get gradients",
+     [](E& e) {
+       for (const program::Parameter& p : e.program().parameters)
+         if (p.name.find("lora_") != p.name.npos && p.name.find("layers.0.self_attn.q_proj") == p.name.npos)
+           e.lose(p.name);
+     }},
+    {"ANCHORS 6", "a tied table gets the gradient of the head alone",
+     [](E& e) { e.erase(e.sums_into("model.embed_tokens.weight").back()); }},
+    {"ANCHORS 6", "a tied table gets the gradient of the embedding alone",
+     [](E& e) { e.erase(e.sums_into("model.embed_tokens.weight").front()); }},
+    {"zoo 50", "no gradient by way of the second residual", [](E& e) { e.erase(e.sum_to(back(kPostNorm), "dx")); }},
+    {"zoo 50", "the residual's gradient is added before the norm's backward",
+     [](E& e) {
+       const std::size_t sum = e.sum_to(back(kPostNorm), "dx");
+       const Value skip = e.row(e.program().steps[sum].tensors[1]), dy = e.row(e.tensor(back(kPostNorm), "dy"));
+       e.erase(sum);
+       e.insert(e.at(back(kPostNorm)), E::sum(dy, skip, 1));
+     }},
+    {"own", "keys give their input no gradient", [](E& e) { e.erase(e.sum_from(back(projection("k")), "dx")); }},
+    // gradients that are summed wrongly
+    {"zoo 56", "a value on two paths is propagated twice",
+     [](E& e) { e.repeat(e.sum_from(back(projection("k")), "dx")); }},
+    {"own", "the gradient of a weight is added twice", [](E& e) { e.repeat(e.sums_into(own("o_proj.weight"))[0]); }},
+    {"ANCHORS 1", "the gradients of two batches are averaged, not added",
+     [](E& e) { e.program().steps[e.sums_into(own("o_proj.weight"))[0]].params[0] = 0.5; }},
+    {"ANCHORS 2", "the last of two batches alone survives",
+     [](E& e) { e.mutant().forgetful_step = static_cast<int>(e.sums_into(own("o_proj.weight"))[0]); }},
+    {"N28", "gradients of heads outlive a run",
+     [](E& e) {
+       const Value dq = e.tensor(back(kAttention), "dq"), once = e.fresh("of one run", e.info(dq).shape);
+       e.program().storages[static_cast<std::size_t>(e.info(dq).storage)].kind = Kind::gradient;
+       e.tensor(back(kAttention), "dq") = once;
+       e.insert(e.at(back(kAttention)) + 1, E::sum(e.row(dq), e.row(once), 1));
+     }},
+    {"N33", "every layer gets the gradient of the first",
+     [](E& e) {
+       const std::size_t first = e.sums_into("model.layers.0.self_attn.q_proj.weight")[0],
+                         second = e.sums_into("model.layers.1.self_attn.q_proj.weight")[0];
+       Step shared = e.program().steps[second];
+       shared.tensors[1] = e.program().steps[first].tensors[1];
+       e.insert(first, shared);
+       e.erase(second);
+     }},
+    {"ANCHORS 14", "the first row's upstream gradient serves all rows",
+     [](E& e) {
+       const std::string loss = "backward.cross_entropy.cross_entropy_backward";
+       e.tensor(loss, "dloss") = e.view(e.tensor(loss, "dloss"), e.info(e.tensor(loss, "dloss")).shape, {0});
+     }},
+};
+
+}  // namespace
+
+std::span<const BlockFault> block_faults() { return kFaults; }
+
+ProgramMutant plant(const BlockFault& fault, const Program& program) {
+  ProgramMutant mutant{ProgramFault::planted, fmt::format("{}: {}", fault.id, fault.words), program, {}};
+  BlockEdit edit(mutant);
+  fault.edit(edit);
+  mutant.plan = program::plan(mutant.program, false);  // memory that nothing writes holds the poison
+  return mutant;
+}
+
+}  // namespace assay::falsify

@@ -1,0 +1,25 @@
+// Faults of transformers put together wrongly, by name: edits of a decoder's differentiated program.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "falsify/program/mutants.hpp"
+
+namespace assay::falsify {
+
+class BlockEdit;
+
+/// `edit` finds its steps by label in the differentiated program of a decoder with two layers, groups of heads, a rotary
+/// embedding, biases, norms of heads, adapters on every projection, a tied head and losses of rows.
+struct BlockFault {
+  std::string_view id;     ///< where the fault was found first, or "own"
+  std::string_view words;  ///< "the gradient of a bias is dropped"
+  void (*edit)(BlockEdit&);
+};
+std::span<const BlockFault> block_faults();
+
+/// The program with the fault, every storage in a slot of its own. Throws InputError if it has no step of a label that the edit names.
+ProgramMutant plant(const BlockFault& fault, const program::Program& program);
+
+}  // namespace assay::falsify

@@ -1,0 +1,70 @@
+#include "program/model/parameters.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/errors.hpp"
+
+namespace assay::program {
+namespace {
+
+constexpr std::uint64_t kStep = 0x9e3779b97f4a7c15u;
+
+/// One step of splitmix64 (Steele, Lea & Flood, OOPSLA 2014).
+std::uint64_t scramble(std::uint64_t x) {
+  x += kStep;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+  return x ^ (x >> 31);
+}
+
+}  // namespace
+
+const Parameter& parameter(const Program& program, std::string_view name) {
+  const auto at = std::ranges::find(program.parameters, name, &Parameter::name);
+  if (at == program.parameters.end())
+    throw InputError(std::string(name), "the program has no parameter of this name",
+                     fmt::format("its {} parameters are in Program::parameters", program.parameters.size()));
+  return *at;
+}
+
+Index parameter_count(const Program& program, bool trainable_only) {
+  Index count = 0;
+  for (const Parameter& p : program.parameters)
+    if (p.trainable || !trainable_only) count += program[p.value].shape.size();
+  return count;
+}
+
+std::vector<float> initial_values(std::string_view name, const Shape& shape, std::uint64_t seed) {
+  const auto n = static_cast<std::size_t>(shape.size());
+  if (name.ends_with("norm.weight")) return std::vector<float>(n, 1);
+  std::vector<float> values(n, 0);
+  if (name.ends_with(".bias") || name.ends_with(".lora_B.weight")) return values;
+  std::uint64_t key = scramble(seed);
+  for (const char c : name) key = scramble(key ^ static_cast<unsigned char>(c));
+  for (std::size_t i = 0; i < n; ++i) {
+    std::int64_t sum = 0;  // of twelve uniform numbers of 16 bits: integers, which round nowhere
+    for (std::uint64_t draw = 0; draw < 3; ++draw) {
+      const std::uint64_t bits = scramble(key + (3 * i + draw) * kStep);
+      for (int part = 0; part < 4; ++part) sum += static_cast<std::int64_t>(bits >> (16 * part) & 0xffff);
+    }
+    values[i] = static_cast<float>(0.02 * (static_cast<double>(2 * sum - 12 * 65535) / 131072.0));
+  }
+  return values;
+}
+
+void initialize(Session& session, std::uint64_t seed) {
+  for (const Parameter& p : session.program().parameters)
+    session.set(p.value, initial_values(p.name, session.program()[p.value].shape, seed));
+}
+
+void set_parameter(Session& session, std::string_view name, const Shape& shape, std::span<const float> elements) {
+  const Value v = parameter(session.program(), name).value;
+  if (const Shape& own = session.program()[v].shape; !(own == shape))
+    throw InputError(std::string(name), fmt::format("it is {}, and {} was given", to_string(own), to_string(shape)),
+                     "give it in its own layout: a weight is [out, in]");
+  session.set(v, std::as_bytes(elements));
+}
+
+}  // namespace assay::program

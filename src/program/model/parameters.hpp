@@ -1,0 +1,24 @@
+// Parameters by name: found, counted, initialized, set.
+#pragma once
+
+#include "program/session.hpp"
+
+namespace assay::program {
+
+/// Throws InputError if no parameter has this name.
+const Parameter& parameter(const Program& program, std::string_view name);
+
+/// Elements of all parameters, or of those that train.
+Index parameter_count(const Program& program, bool trainable_only = false);
+
+/// Values of a parameter before training, which depend on seed, full name and position alone: ones for norms, zeros for
+/// biases and for an adapter's B, else approximately normal(0, 0.02), never beyond 6 deviations. The same on every
+/// platform.
+std::vector<float> initial_values(std::string_view name, const Shape& shape, std::uint64_t seed);
+void initialize(Session& session, std::uint64_t seed);
+
+/// Sets a parameter to elements of this shape. Throws InputError for a shape that is not the parameter's, such as a
+/// transposed one.
+void set_parameter(Session& session, std::string_view name, const Shape& shape, std::span<const float> elements);
+
+}  // namespace assay::program

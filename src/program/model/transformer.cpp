@@ -1,0 +1,153 @@
+#include "program/model/transformer.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/errors.hpp"
+#include "program/operations.hpp"
+
+namespace assay::program {
+namespace {
+
+using Scope = Builder::Scope;
+
+[[noreturn]] void refuse(std::string_view field, const std::string& problem, const std::string& remedy) {
+  throw InputError(fmt::format("transformer: {}", field), problem, remedy);
+}
+
+/// The operation that is given this number as a dim or parameter takes it.
+void expect_taken(std::string_view field, double number, std::string_view op, std::string_view as) {
+  const OpDescriptor& descriptor = operation(op);
+  double least = 0, most = 0;
+  for (const DimInfo& d : descriptor.dims)
+    if (d.name == as) least = static_cast<double>(d.min), most = static_cast<double>(d.max);
+  for (const ParamInfo& p : descriptor.params)
+    if (p.name == as) least = p.min, most = p.max;
+  if (!(least <= number && number <= most))
+    refuse(field, fmt::format("it is {}, and {} takes {} to {}", number, op, least, most), "choose one in that range");
+}
+
+bool rotates(const TransformerConfig& c) { return !(c.theta <= 0); }
+
+/// x Wᵀ, with the bias and the adapter that the configuration asks for.
+Value project(Builder& b, const TransformerConfig& c, Projection which, Value x, Index out) {
+  const Scope scope(b, name(which));
+  const Index in = b.shape(x)[1];
+  const bool has_bias = c.qkv_bias && (which == Projection::q || which == Projection::k || which == Projection::v);
+  const Value weight = b.parameter("weight", {out, in}, c.trains);
+  const Value bias = has_bias ? b.reshape(b.parameter("bias", {out}, c.trains), {1, out}) : Value{};
+  if (!c.adapters.on.contains(which)) return has_bias ? linear(b, x, weight, bias) : matmul_nt(b, x, weight);
+  const Value a = b.parameter("lora_A.weight", {c.adapters.rank, in}),
+              up = b.parameter("lora_B.weight", {out, c.adapters.rank});
+  return lora_linear(b, x, weight, has_bias ? bias : b.zeros({0, out}), a, up, c.adapters.alpha).y;
+}
+
+/// RMS norm of the rows of a matrix.
+Value norm(Builder& b, const TransformerConfig& c, std::string_view layer, Value x) {
+  const Scope scope(b, layer);
+  return rmsnorm(b, x, b.parameter("weight", {b.shape(x)[1]}, c.trains), c.eps).y;
+}
+
+/// Heads of queries or keys, [s, heads * head_dim], as attention takes them.
+Value prepare_heads(Builder& b, const TransformerConfig& c, std::string_view norm_layer, Value x, Index heads) {
+  const Index s = b.shape(x)[0], d = c.head_dim;
+  if (c.qk_norm) x = norm(b, c, norm_layer, b.reshape(x, {s * heads, d}));
+  if (rotates(c)) x = rope(b, b.reshape(x, {s, heads, d}), c.theta, 0, 0, 0);
+  return b.reshape(x, {1, s, heads, d});
+}
+
+}  // namespace
+
+std::string_view name(Projection projection) {
+  switch (projection) {
+    case Projection::q: return "q_proj";
+    case Projection::k: return "k_proj";
+    case Projection::v: return "v_proj";
+    case Projection::o: return "o_proj";
+    case Projection::gate: return "gate_proj";
+    case Projection::up: return "up_proj";
+    case Projection::down: return "down_proj";
+  }
+  return "?";
+}
+
+void check(const TransformerConfig& c) {
+  const auto number = [](Index i) { return static_cast<double>(i); };
+  expect_taken("hidden", number(c.hidden), "rmsnorm", "n");
+  expect_taken("intermediate", number(c.intermediate), "silu_mul", "n");
+  expect_taken("heads", number(c.heads), "attention", "heads");
+  expect_taken("kv_heads", number(c.kv_heads), "attention", "kv_heads");
+  expect_taken("head_dim", number(c.head_dim), "attention", "d");
+  if (c.heads % c.kv_heads != 0)
+    refuse("heads", fmt::format("{} heads cannot share {} key-value heads evenly", c.heads, c.kv_heads),
+           "make heads a multiple of kv_heads");
+  if (rotates(c)) {
+    expect_taken("theta", c.theta, "rope", "theta");
+    expect_taken("heads", number(c.heads), "rope", "heads");
+    expect_taken("head_dim", number(c.head_dim), "rope", "d");
+    if (c.head_dim % 2 != 0)
+      refuse("head_dim", fmt::format("{} elements of a head are no pairs to rotate", c.head_dim),
+             "make head_dim even, or theta 0");
+  }
+  expect_taken("vocabulary", number(c.vocabulary), "embedding", "v");
+  if (c.layers < 1) refuse("layers", fmt::format("it is {}", c.layers), "have one or more");
+  expect_taken("eps", c.eps, "rmsnorm", "eps");
+  if (c.adapters.on.empty()) {
+    if (!c.trains) refuse("trains", "nothing trains: the layers are frozen and have no adapters", "add adapters");
+    return;
+  }
+  expect_taken("adapters.rank", number(c.adapters.rank), "lora_linear", "r");
+  expect_taken("adapters.alpha", c.adapters.alpha, "lora_linear", "alpha");
+}
+
+Sequence sequence(Builder& b) { return {b.input("lengths", {1}, DType::i32), b.input("starts", {1}, DType::i32)}; }
+
+Value attention_block(Builder& b, const TransformerConfig& c, Value x, const Sequence& sequence) {
+  check(c);
+  const Index s = b.shape(x)[0], d = c.head_dim, width = c.heads * d, kv_width = c.kv_heads * d;
+  const Value n = norm(b, c, "input_layernorm", x);
+  const Scope scope(b, "self_attn");
+  Value q = project(b, c, Projection::q, n, width), k = project(b, c, Projection::k, n, kv_width);
+  const Value v = b.reshape(project(b, c, Projection::v, n, kv_width), {1, s, c.kv_heads, d});
+  q = prepare_heads(b, c, "q_norm", q, c.heads), k = prepare_heads(b, c, "k_norm", k, c.kv_heads);
+  const double scale = 1 / std::sqrt(static_cast<double>(d));
+  const Value y = attention(b, q, k, v, sequence.lengths, sequence.starts, scale, c.causal).y;
+  return residual_add(b, x, project(b, c, Projection::o, b.reshape(y, {s, width}), c.hidden), 1);
+}
+
+Value feed_forward_block(Builder& b, const TransformerConfig& c, Value x) {
+  check(c);
+  const Value n = norm(b, c, "post_attention_layernorm", x);
+  const Scope scope(b, "mlp");
+  const Value gate = project(b, c, Projection::gate, n, c.intermediate),
+              up = project(b, c, Projection::up, n, c.intermediate);
+  return residual_add(b, x, project(b, c, Projection::down, silu_mul(b, gate, up), c.hidden), 1);
+}
+
+Value decoder_layer(Builder& b, const TransformerConfig& c, Value x, const Sequence& sequence) {
+  return feed_forward_block(b, c, attention_block(b, c, x, sequence));
+}
+
+Value decoder(Builder& b, const TransformerConfig& c, Value ids, const Sequence& sequence) {
+  check(c);
+  Value table, x;
+  {
+    const Scope model(b, "model");
+    {
+      const Scope scope(b, "embed_tokens");
+      table = b.parameter("weight", {c.vocabulary, c.hidden}, c.trains);
+      x = embedding(b, ids, table);
+    }
+    for (Index layer = 0; layer < c.layers; ++layer) {
+      const Scope scope(b, fmt::format("layers.{}", layer));
+      x = decoder_layer(b, c, x, sequence);
+    }
+    x = norm(b, c, "norm", x);
+  }
+  const Scope scope(b, "lm_head");
+  return matmul_nt(b, x, c.tied_head ? table : b.parameter("weight", {c.vocabulary, c.hidden}, c.trains));
+}
+
+}  // namespace assay::program

@@ -1,0 +1,67 @@
+// Blocks of transformers as programs: attention, feed-forward, decoder layer, decoder. Parameters have the names and
+// layouts of Hugging Face checkpoints: a weight is [out, in].
+#pragma once
+
+#include <array>
+#include <set>
+#include <string_view>
+
+#include "program/builder.hpp"
+
+namespace assay::program {
+
+enum class Projection { q, k, v, o, gate, up, down };
+inline constexpr std::array kProjections{Projection::q,    Projection::k,  Projection::v,   Projection::o,
+                                         Projection::gate, Projection::up, Projection::down};
+/// "q_proj"
+std::string_view name(Projection projection);
+
+/// LoRA: a projection with an adapter gives alpha / rank (x Aᵀ) Bᵀ more, A [rank, in] and B [out, rank].
+struct Adapters {
+  std::set<Projection> on;
+  Index rank = 8;
+  double alpha = 16;
+};
+
+struct TransformerConfig {
+  Index hidden = 0, intermediate = 0;
+  Index heads = 0, kv_heads = 0;  ///< each key-value head serves heads / kv_heads query heads that are neighbours
+  Index head_dim = 0;             ///< heads * head_dim need not be the hidden size
+  Index layers = 1, vocabulary = 1;
+  double theta = 10000;    ///< base of the rotary embedding, in halves; 0 or less: no rotation
+  double eps = 1e-6;       ///< of every norm
+  bool qkv_bias = false;   ///< as in Qwen2
+  bool qk_norm = false;    ///< RMS norm of each head of q and k, as in Qwen3
+  bool causal = true;      ///< false: an encoder
+  bool tied_head = false;  ///< logits by the table of embeddings
+  bool trains = true;      ///< false: only adapters train
+  Adapters adapters{};
+};
+
+/// Throws InputError with one sentence for the first field that no operation takes.
+void check(const TransformerConfig& config);
+
+/// Inputs of every attention in a program, i32 [1]: keys that the sequence has, and the position of its first query.
+struct Sequence {
+  Value lengths, starts;
+};
+Sequence sequence(Builder& builder);
+
+// Each function below appends steps and the parameters they read, under the scope in force, and checks the
+// configuration first. x is [s, hidden], one sequence whose first row is at position 0.
+
+/// x + o(attention(q, k, v)) of the normed x: input_layernorm, self_attn.{q,k,v,o}_proj, self_attn.{q,k}_norm.
+/// Source: Vaswani et al., 2017, section 3.2; Ainslie et al., GQA, 2023; Su et al., RoFormer, 2021.
+Value attention_block(Builder& builder, const TransformerConfig& config, Value x, const Sequence& sequence);
+
+/// x + down(silu(gate(n)) up(n)) of the normed x: post_attention_layernorm, mlp.{gate,up,down}_proj.
+/// Source: Shazeer, GLU Variants Improve Transformer, 2020, equation 6.
+Value feed_forward_block(Builder& builder, const TransformerConfig& config, Value x);
+
+/// Both blocks.
+Value decoder_layer(Builder& builder, const TransformerConfig& config, Value x, const Sequence& sequence);
+
+/// Logits [s, vocabulary] of ids, i32 [s]: model.embed_tokens, model.layers.N, model.norm, lm_head unless tied.
+Value decoder(Builder& builder, const TransformerConfig& config, Value ids, const Sequence& sequence);
+
+}  // namespace assay::program

@@ -1,0 +1,174 @@
+// Blocks of transformers by their published equations, in plain loops over a number type: the mirror of
+// program/model/transformer.cpp. Tensors are row-major.
+#pragma once
+
+#include <cmath>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "program/model/transformer.hpp"
+
+namespace assay::program {
+
+template <class T>
+class Equations {
+ public:
+  using Tensor = std::vector<T>;
+
+  /// `weights` by full name; those that are absent take no part. Keys from `length` on are padding.
+  Equations(const TransformerConfig& config, const std::map<std::string, Tensor>& weights, Index s, Index length)
+      : c_(config), weights_(weights), s_(s), length_(length) {}
+
+  /// x + attention(norm(x)) Woᵀ.
+  Tensor attention_block(const std::string& prefix, const Tensor& x) const {
+    const std::string self = prefix + "self_attn.";
+    const Tensor n = norm(prefix + "input_layernorm", x, c_.hidden);
+    const Index width = c_.heads * c_.head_dim, kv_width = c_.kv_heads * c_.head_dim;
+    const Tensor q = positioned(self + "q_norm", linear(self + "q_proj", n, c_.hidden, width), c_.heads),
+                 k = positioned(self + "k_norm", linear(self + "k_proj", n, c_.hidden, kv_width), c_.kv_heads),
+                 v = linear(self + "v_proj", n, c_.hidden, kv_width);
+    return sum(x, linear(self + "o_proj", attention(q, k, v), width, c_.hidden));
+  }
+
+  /// x + (silu(n Wgateᵀ) (n Wupᵀ)) Wdownᵀ, n = norm(x).
+  Tensor feed_forward_block(const std::string& prefix, const Tensor& x) const {
+    using std::exp;
+    const std::string mlp = prefix + "mlp.";
+    const Tensor n = norm(prefix + "post_attention_layernorm", x, c_.hidden);
+    Tensor inner = linear(mlp + "gate_proj", n, c_.hidden, c_.intermediate);
+    const Tensor up = linear(mlp + "up_proj", n, c_.hidden, c_.intermediate);
+    for (std::size_t i = 0; i < inner.size(); ++i) inner[i] = inner[i] / (T(1) + exp(-inner[i])) * up[i];
+    return sum(x, linear(mlp + "down_proj", inner, c_.intermediate, c_.hidden));
+  }
+
+  Tensor decoder_layer(const std::string& prefix, const Tensor& x) const {
+    return feed_forward_block(prefix, attention_block(prefix, x));
+  }
+
+  /// Of each row, -log softmax(logits)[target], times the weight of the target.
+  Tensor losses(const std::vector<double>& ids, const std::vector<double>& targets,
+                const std::vector<double>& class_weights) const {
+    using std::exp, std::log;
+    const Tensor& table = weights_.at("model.embed_tokens.weight");
+    const auto word = [&](Index i) { return static_cast<Index>(ids[static_cast<std::size_t>(i)]); };
+    Tensor x;
+    for (Index i = 0; i < s_; ++i)
+      for (Index j = 0; j < c_.hidden; ++j) x.push_back(table[at(word(i), c_.hidden, j)]);
+    for (Index layer = 0; layer < c_.layers; ++layer)
+      x = decoder_layer("model.layers." + std::to_string(layer) + ".", x);
+    x = norm("model.norm", x, c_.hidden);
+    const Tensor& head = c_.tied_head ? table : weights_.at("lm_head.weight");
+    Tensor losses;
+    for (Index i = 0; i < s_; ++i) {
+      Tensor logits;
+      T total(0);
+      for (Index w = 0; w < c_.vocabulary; ++w) {
+        T logit(0);
+        for (Index j = 0; j < c_.hidden; ++j) logit = logit + head[at(w, c_.hidden, j)] * x[at(i, c_.hidden, j)];
+        logits.push_back(logit);
+        total = total + exp(logit);
+      }
+      const auto target = static_cast<std::size_t>(targets[static_cast<std::size_t>(i)]);
+      losses.push_back(T(class_weights[target]) * (log(total) - logits[target]));
+    }
+    return losses;
+  }
+
+ private:
+  static std::size_t at(Index row, Index width, Index column) { return static_cast<std::size_t>(row * width + column); }
+
+  static Tensor sum(Tensor x, const Tensor& y) {
+    for (std::size_t i = 0; i < x.size(); ++i) x[i] = x[i] + y[i];
+    return x;
+  }
+
+  const Tensor* find(const std::string& name) const {
+    const auto found = weights_.find(name);
+    return found == weights_.end() ? nullptr : &found->second;
+  }
+
+  /// x / sqrt(mean(x²) + eps) w, for rows of `width` elements.
+  Tensor norm(const std::string& layer, Tensor x, Index width) const {
+    using std::sqrt;
+    const Tensor& w = weights_.at(layer + ".weight");
+    for (Index row = 0; row < static_cast<Index>(x.size()) / width; ++row) {
+      T square(0);
+      for (Index j = 0; j < width; ++j) square = square + x[at(row, width, j)] * x[at(row, width, j)];
+      const T root = sqrt(square / T(static_cast<double>(width)) + T(c_.eps));
+      for (Index j = 0; j < width; ++j) x[at(row, width, j)] = x[at(row, width, j)] / root * w[at(0, width, j)];
+    }
+    return x;
+  }
+
+  /// x Wᵀ + bias + alpha / rank (x Aᵀ) Bᵀ.
+  Tensor linear(const std::string& layer, const Tensor& x, Index in, Index out) const {
+    const Tensor& w = weights_.at(layer + ".weight");
+    const Tensor *bias = find(layer + ".bias"), *a = find(layer + ".lora_A.weight"),
+                 *b = find(layer + ".lora_B.weight");
+    const Index rank = c_.adapters.rank;
+    Tensor y;
+    for (Index i = 0; i < s_; ++i)
+      for (Index o = 0; o < out; ++o) {
+        T value(0);
+        for (Index p = 0; p < in; ++p) value = value + w[at(o, in, p)] * x[at(i, in, p)];
+        if (bias != nullptr) value = value + (*bias)[at(0, out, o)];
+        for (Index r = 0; r < rank && a != nullptr; ++r) {
+          T low(0);
+          for (Index p = 0; p < in; ++p) low = low + (*a)[at(r, in, p)] * x[at(i, in, p)];
+          value = value + T(c_.adapters.alpha / static_cast<double>(rank)) * (*b)[at(o, rank, r)] * low;
+        }
+        y.push_back(value);
+      }
+    return y;
+  }
+
+  /// Heads after their norm and rotation: pairs (j, j + d/2) turn by i theta^(-2j/d) at position i.
+  Tensor positioned(const std::string& norm_layer, Tensor x, Index heads) const {
+    const Index d = c_.head_dim;
+    if (c_.qk_norm) x = norm(norm_layer, x, d);
+    for (Index i = 0; i < s_ && c_.theta > 0; ++i)
+      for (Index h = 0; h < heads; ++h)
+        for (Index j = 0; j < d / 2; ++j) {
+          const double angle =
+              static_cast<double>(i) * std::pow(c_.theta, -2.0 * static_cast<double>(j) / static_cast<double>(d));
+          T &first = x[at(i * heads + h, d, j)], &second = x[at(i * heads + h, d, j + d / 2)];
+          const T turned = first * T(std::cos(angle)) - second * T(std::sin(angle));
+          second = second * T(std::cos(angle)) + first * T(std::sin(angle));
+          first = turned;
+        }
+    return x;
+  }
+
+  /// Head h of queries reads key-value head floor(h / (heads / kv_heads)).
+  Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v) const {
+    using std::exp;
+    const Index d = c_.head_dim;
+    Tensor y(q.size(), T(0));
+    for (Index h = 0; h < c_.heads; ++h)
+      for (Index i = 0; i < s_; ++i) {
+        const Index g = h / (c_.heads / c_.kv_heads), keys = c_.causal ? std::min(i + 1, length_) : length_;
+        Tensor weights;
+        T total(0);
+        for (Index j = 0; j < keys; ++j) {
+          T score(0);
+          for (Index e = 0; e < d; ++e)
+            score = score + q[at(i * c_.heads + h, d, e)] * k[at(j * c_.kv_heads + g, d, e)];
+          weights.push_back(exp(score / T(std::sqrt(static_cast<double>(d)))));
+          total = total + weights.back();
+        }
+        for (Index j = 0; j < keys; ++j)
+          for (Index e = 0; e < d; ++e) {
+            T& out = y[at(i * c_.heads + h, d, e)];
+            out = out + weights[at(0, keys, j)] / total * v[at(j * c_.kv_heads + g, d, e)];
+          }
+      }
+    return y;
+  }
+
+  const TransformerConfig& c_;
+  const std::map<std::string, Tensor>& weights_;
+  Index s_, length_;
+};
+
+}  // namespace assay::program

@@ -1,0 +1,298 @@
+// Transformers as programs: what configurations are refused, parameters by name, and results and derivatives against
+// the equations, in double.
+#include "program/model/transformer.hpp"
+
+#include <gtest/gtest.h>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "blocks.hpp"
+#include "core/errors.hpp"
+#include "equations.hpp"
+#include "program/model/parameters.hpp"
+
+namespace assay::program::transformer_test {
+namespace {
+
+using falsify::Execution;
+
+class Blocks : public testing::TestWithParam<BlockCase> {};
+
+/// The block by its equations, all operands named.
+template <class T>
+std::vector<T> by_equations(const BlockCase& c, const std::map<std::string, std::vector<T>>& named,
+                            const std::map<std::string, std::vector<double>>& constants) {
+  const Equations<T> equations(c.config, named, c.s, c.length);
+  switch (c.part) {
+    case Part::attention: return equations.attention_block("", named.at("x"));
+    case Part::feed_forward: return equations.feed_forward_block("", named.at("x"));
+    case Part::layer: return equations.decoder_layer("", named.at("x"));
+    case Part::loss: break;
+  }
+  return equations.losses(constants.at("ids"), constants.at("targets"), constants.at("class weights"));
+}
+
+TEST_P(Blocks, AreTheirEquationsAndSoAreTheirDerivatives) {
+  const BlockCase& c = GetParam();
+  const Block block(c);
+  const Differentiated d = block.differentiated();
+  const Plan where = plan(d.program);
+  Execution<double> run(d.program, where, std::nan(""));
+  Execution<Bounded> bounded(d.program, where, Bounded(std::nan("")));
+  set_all(run, d.program, c), set_all(bounded, d.program, c);
+  std::map<std::string, std::vector<double>> inputs;
+  std::map<std::string, std::vector<Dual<double>>> lifted;
+  for_each_set_by_host(d.program, [&](Value v) {
+    const std::string& name = d.program[v].name;
+    inputs[name] = read(run[v]);
+    lifted[name] = {inputs[name].begin(), inputs[name].end()};
+  });
+  const std::vector<double> upstream = read(run[d.upstream[0]]);
+  run.run(), bounded.run();
+  // Program and equations each err by the bound of float32, scaled to double's unit roundoff.
+  const auto compare = [&](Value v, const std::vector<double>& want, std::string_view name) {
+    const std::vector<double> got = read(run[v]);
+    ASSERT_EQ(got.size(), want.size());
+    double largest = 0;
+    for (const double w : want) largest = std::max(largest, std::fabs(w));
+    if (vanishes(c, name)) largest = 1;
+    for (std::size_t i = 0; i < got.size(); ++i) {
+      const double bound = 2 * 0x1p-29 * bounded[v].data()[i].error;
+      // No bound, or zeros throughout.
+      EXPECT_LT(bound, 1e-6 * largest) << name << " " << i;
+      EXPECT_LE(std::fabs(got[i] - want[i]), bound) << name << " " << i;
+    }
+  };
+  compare(block.y, by_equations<double>(c, inputs, inputs), "y");
+  const std::vector<Value> leaves = block.leaves();
+  for (std::size_t leaf = 0; leaf < leaves.size(); ++leaf) {
+    const std::string& name = d.program[leaves[leaf]].name;
+    std::vector<double> want;
+    for (Dual<double>& element : lifted.at(name)) {
+      element.derivative = 1;
+      const std::vector<Dual<double>> y = by_equations<Dual<double>>(c, lifted, inputs);
+      element.derivative = 0;
+      want.push_back(0);
+      for (std::size_t i = 0; i < y.size(); ++i) want.back() += upstream[i] * y[i].derivative;
+    }
+    compare(d.gradients[leaf], want, name);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, Blocks, testing::ValuesIn(block_cases()),
+                         [](const auto& info) { return info.param.name; });
+
+/// The output of a block in double, some operands given.
+std::vector<double> output(const BlockCase& c, const std::map<std::string, std::vector<double>>& operands = {}) {
+  const Block block(c);
+  const Program& p = block.builder.program();
+  const Plan where = plan(p);
+  Execution<double> run(p, where, std::nan(""));
+  for_each_set_by_host(p, [&](Value v) {
+    const auto given = operands.find(p[v].name);
+    write(run[v], given == operands.end() ? numbers_of(c, p, v) : given->second);
+  });
+  run.run();
+  return read(run[block.y]);
+}
+
+TEST(Relations, SharedKeysAndValuesAreRepeatedOnes) {
+  BlockCase shared{"", full(), Part::attention};
+  shared.config.adapters.on.clear();
+  BlockCase repeated = shared;
+  repeated.config.kv_heads = repeated.config.heads;
+  const Program p = Block(shared).builder.program();
+  const auto group = static_cast<std::size_t>(shared.config.heads / shared.config.kv_heads);
+  std::map<std::string, std::vector<double>> operands;
+  for (const std::string name :
+       {"self_attn.k_proj.weight", "self_attn.k_proj.bias", "self_attn.v_proj.weight", "self_attn.v_proj.bias"}) {
+    const std::vector<double> numbers = numbers_of(shared, p, parameter(p, name).value);
+    const std::size_t head = numbers.size() / static_cast<std::size_t>(shared.config.kv_heads);
+    for (std::size_t n = 0; n < group * numbers.size(); ++n)
+      operands[name].push_back(numbers[n / (group * head) * head + n % head]);
+  }
+  EXPECT_EQ(output(repeated, operands), output(shared)) << "bit for bit";
+}
+
+TEST(Relations, PaddingReachesNoToken) {
+  for (const bool causal : {false, true}) {
+    BlockCase c{"", full(), Part::layer, 4, 3};
+    c.config.causal = causal;
+    const Block block(c);
+    std::vector<double> x = numbers_of(c, block.builder.program(), block.x);
+    const std::vector<double> before = output(c, {{"x", x}});
+    for (Index j = 0; j < c.config.hidden; ++j) x.end()[-1 - j] = 1000;
+    const std::vector<double> after = output(c, {{"x", x}});
+    const Index tokens = c.length * c.config.hidden;
+    EXPECT_TRUE(std::equal(before.begin(), before.begin() + tokens, after.begin())) << "causal: " << causal;
+    EXPECT_NE(before, after);
+  }
+}
+
+TEST(Relations, AnAdapterThatBeginsAtZeroIsTheBase) {
+  BlockCase with{"", full(), Part::layer}, without = with;
+  without.config.adapters.on.clear();
+  const Program p = Block(with).builder.program();
+  std::map<std::string, std::vector<double>> zeros;
+  for (const Parameter& parameter : p.parameters)
+    if (parameter.name.ends_with("lora_B.weight"))
+      zeros[parameter.name].resize(static_cast<std::size_t>(p[parameter.value].shape.size()));
+  EXPECT_EQ(output(with, zeros), output(without)) << "bit for bit";
+  EXPECT_NE(output(with), output(without));
+}
+
+std::string refusal(const std::function<void()>& f) {
+  try {
+    f();
+  } catch (const InputError& e) {
+    return e.what();
+  }
+  return "not refused";
+}
+
+TEST(TransformerConfigs, AreRefusedInOneSentence) {
+  const auto with = [](const std::function<void(TransformerConfig&)>& change) {
+    TransformerConfig c = full();
+    change(c);
+    return refusal([&] { check(c); });
+  };
+  using C = TransformerConfig;
+  EXPECT_EQ(with([](C&) {}), "not refused");
+  EXPECT_EQ(with([](C& c) { c.hidden = 0; }),
+            "transformer: hidden: it is 0, and rmsnorm takes 1 to 1048576; choose one in that range");
+  EXPECT_EQ(with([](C& c) { c.intermediate = -1; }).substr(0, 37), "transformer: intermediate: it is -1, ");
+  EXPECT_EQ(with([](C& c) { c.heads = 5; }),
+            "transformer: heads: 5 heads cannot share 2 key-value heads evenly; make heads a multiple of kv_heads");
+  EXPECT_EQ(with([](C& c) { c.heads = 0; }).substr(0, 29), "transformer: heads: it is 0, ");
+  EXPECT_EQ(with([](C& c) { c.kv_heads = 0; }).substr(0, 32), "transformer: kv_heads: it is 0, ");
+  EXPECT_EQ(with([](C& c) { c.heads = 512; }),
+            "transformer: heads: it is 512, and rope takes 1 to 256; choose one in that range");
+  EXPECT_EQ(with([](C& c) { c.heads = 512, c.theta = 0; }), "not refused");
+  EXPECT_EQ(with([](C& c) { c.head_dim = 3; }),
+            "transformer: head_dim: 3 elements of a head are no pairs to rotate; make head_dim even, or theta 0");
+  EXPECT_EQ(with([](C& c) { c.head_dim = 3, c.theta = 0; }), "not refused");
+  EXPECT_EQ(with([](C& c) { c.head_dim = 258; }).substr(0, 49), "transformer: head_dim: it is 258, and attention t");
+  EXPECT_EQ(with([](C& c) { c.theta = 10; }).substr(0, 42), "transformer: theta: it is 10, and rope tak");
+  EXPECT_EQ(with([](C& c) { c.theta = std::nan(""); }).substr(0, 43), "transformer: theta: it is nan, and rope tak");
+  EXPECT_EQ(with([](C& c) { c.eps = 0; }).substr(0, 41), "transformer: eps: it is 0, and rmsnorm ta");
+  EXPECT_EQ(with([](C& c) { c.layers = 0; }), "transformer: layers: it is 0; have one or more");
+  EXPECT_EQ(with([](C& c) { c.vocabulary = 0; }).substr(0, 34), "transformer: vocabulary: it is 0, ");
+  EXPECT_EQ(with([](C& c) { c.adapters.rank = 0; }).substr(0, 58),
+            "transformer: adapters.rank: it is 0, and lora_linear takes");
+  EXPECT_EQ(with([](C& c) { c.adapters.alpha = 0; }).substr(0, 40), "transformer: adapters.alpha: it is 0, an");
+  EXPECT_EQ(with([](C& c) { c.adapters.on.clear(), c.trains = false; }),
+            "transformer: trains: nothing trains: the layers are frozen and have no adapters; add adapters");
+  EXPECT_EQ(refusal([] {
+              Builder b;
+              TransformerConfig c = full();
+              c.heads = 5;
+              attention_block(b, c, b.input("x", {2, c.hidden}), sequence(b));
+            }).substr(0, 26),
+            "transformer: heads: 5 head")
+      << "a block is not built";
+}
+
+Program attention_program(const TransformerConfig& config) {
+  return Block({"", config, Part::attention}).builder.program();
+}
+
+TEST(TransformerParameters, HaveTheNamesAndShapesOfCheckpoints) {
+  TransformerConfig c = full();
+  c.adapters.on = {Projection::q};
+  std::map<std::string, Shape> shapes;
+  const Program p = attention_program(c);
+  for (const Parameter& parameter : p.parameters) shapes[parameter.name] = p[parameter.value].shape;
+  const std::map<std::string, Shape> want{{"input_layernorm.weight", {6}},
+                                          {"self_attn.q_proj.weight", {16, 6}},
+                                          {"self_attn.q_proj.bias", {16}},
+                                          {"self_attn.q_proj.lora_A.weight", {2, 6}},
+                                          {"self_attn.q_proj.lora_B.weight", {16, 2}},
+                                          {"self_attn.k_proj.weight", {8, 6}},
+                                          {"self_attn.k_proj.bias", {8}},
+                                          {"self_attn.v_proj.weight", {8, 6}},
+                                          {"self_attn.v_proj.bias", {8}},
+                                          {"self_attn.o_proj.weight", {6, 16}},
+                                          {"self_attn.q_norm.weight", {4}},
+                                          {"self_attn.k_norm.weight", {4}}};
+  EXPECT_EQ(shapes, want);
+
+  const Program model = Block(block_case("tied_loss")).builder.program();
+  EXPECT_EQ(model.parameters.front().name, "model.embed_tokens.weight");
+  EXPECT_EQ(parameter(model, "model.layers.1.mlp.down_proj.lora_B.weight").value.id >= 0, true);
+  EXPECT_EQ(model.parameters.back().name, "model.norm.weight") << "a tied head has no weight of its own";
+  EXPECT_EQ(Block(block_case("untied_loss")).builder.program().parameters.back().name, "lm_head.weight");
+  EXPECT_EQ(refusal([&] { parameter(model, "w_q"); }).substr(0, 47), "w_q: the program has no parameter of this name;");
+}
+
+TEST(TransformerParameters, AreCounted) {
+  // Adapters on q, k, v, o: R (H + Q) + 2 R (H + KV) + R (Q + H), whether Q is H or not.
+  TransformerConfig c = full();
+  c.adapters.on = {Projection::q, Projection::k, Projection::v, Projection::o};
+  c.trains = false;
+  const Index h = 6, q = 16, kv = 8, r = 2;
+  const Index adapters = r * (h + q) + 2 * r * (h + kv) + r * (q + h);
+  EXPECT_EQ(parameter_count(attention_program(c), true), adapters);
+  const Index base = h + q * h + q + 2 * (kv * h + kv) + h * q + 2 * c.head_dim;
+  EXPECT_EQ(parameter_count(attention_program(c)), base + adapters);
+  c.trains = true;
+  EXPECT_EQ(parameter_count(attention_program(c), true), base + adapters);
+}
+
+TEST(TransformerParameters, BeginAsSeedAndFullNameSay) {
+  const Shape shape{40, 50};
+  const std::string name = "model.layers.0.self_attn.q_proj.weight";
+  const std::vector<float> one = initial_values(name, shape, 7);
+  EXPECT_EQ(one, initial_values(name, shape, 7));
+  EXPECT_NE(one, initial_values(name, shape, 8));
+  EXPECT_NE(one, initial_values("model.layers.1.self_attn.q_proj.weight", shape, 7)) << "layers begin alike";
+  EXPECT_NE(one, initial_values("model.layers.0.self_attn.k_proj.weight", shape, 7));
+  double sum = 0, squares = 0;
+  for (const float w : one) sum += w, squares += static_cast<double>(w) * w;
+  // Within six standard errors of normal(0, 0.02): of the mean 0.02 / sqrt(n), of the variance 0.02² sqrt(2 / n).
+  EXPECT_LE(std::fabs(sum / 2000), 6 * 0.02 / std::sqrt(2000.0));
+  EXPECT_LE(std::fabs(squares / 2000 - 0.0004), 6 * 0.0004 * std::sqrt(2 / 2000.0));
+  EXPECT_EQ(initial_values("model.norm.weight", {3}, 7), std::vector<float>(3, 1));
+  EXPECT_EQ(initial_values("model.layers.0.self_attn.q_norm.weight", {3}, 7), std::vector<float>(3, 1));
+  EXPECT_EQ(initial_values("model.layers.0.self_attn.q_proj.bias", {3}, 7), std::vector<float>(3, 0));
+  EXPECT_EQ(initial_values("model.layers.0.self_attn.q_proj.lora_B.weight", {3, 2}, 7), std::vector<float>(6, 0));
+  EXPECT_NE(initial_values("model.layers.0.self_attn.q_proj.lora_A.weight", {3, 2}, 7), std::vector<float>(6, 0));
+
+  Session session(attention_program(full()), device(Backend::cpu));
+  initialize(session, 7);
+  const Program& p = session.program();
+  for (const Parameter& parameter : p.parameters)
+    EXPECT_EQ(session.get<float>(parameter.value), initial_values(parameter.name, p[parameter.value].shape, 7))
+        << parameter.name;
+}
+
+TEST(TransformerParameters, OfAnotherShapeAreRejected) {
+  Session session(attention_program(full()), device(Backend::cpu));
+  const Program& p = session.program();
+  for (const Parameter& parameter : p.parameters) {
+    Shape wrong = p[parameter.value].shape;
+    if (wrong.rank() == 2 && wrong[0] != wrong[1]) std::swap(wrong[0], wrong[1]);  // transposed: as many elements
+    else wrong[0] += 1;
+    const std::vector<float> elements(static_cast<std::size_t>(wrong.size()), 1);
+    EXPECT_EQ(refusal([&] { set_parameter(session, parameter.name, wrong, elements); }),
+              fmt::format("{}: it is {}, and {} was given; give it in its own layout: a weight is [out, in]",
+                          parameter.name, to_string(p[parameter.value].shape), to_string(wrong)));
+    const std::vector<float> right(static_cast<std::size_t>(p[parameter.value].shape.size()), 2);
+    set_parameter(session, parameter.name, p[parameter.value].shape, right);
+    EXPECT_EQ(session.get<float>(parameter.value), right);
+  }
+}
+
+TEST(TransformerParameters, OfAFrozenBaseGetNoGradientsUnlessAsked) {
+  TransformerConfig c = full();
+  c.trains = false;
+  const Block block({"", c, Part::layer});
+  const Differentiated d = differentiate(block.builder.program(), std::vector{block.y});
+  EXPECT_EQ(d.gradients.size(), 2 * kProjections.size()) << "A and B of every projection";
+  for (const Storage& s : d.program.storages) EXPECT_EQ(s.name.find("gradients of frozen"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace assay::program::transformer_test
