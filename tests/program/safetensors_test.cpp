@@ -11,7 +11,7 @@
 #include "core/errors.hpp"
 #include "core/files.hpp"
 #include "core/half.hpp"
-#include "feed_forward.hpp"
+#include "blocks.hpp"
 
 namespace assay::program::safetensors_test {
 namespace {
@@ -146,7 +146,7 @@ TEST_F(WeightFiles, MayBeShards) {
 }
 
 TEST_F(WeightFiles, FillASession) {
-  Block block(2, 4, 6);
+  Block block(block_case("feed_forward"));
   Session saved(block.builder.program(), device(Backend::cpu)), loaded(block.builder.program(), device(Backend::cpu));
   float next = 0;
   for (const Parameter& p : saved.program().parameters) {
@@ -161,13 +161,13 @@ TEST_F(WeightFiles, FillASession) {
 }
 
 TEST_F(WeightFiles, OfAnotherModelChangeNothing) {
-  Block block(2, 4, 6);
+  Block block(block_case("feed_forward"));
   Session session(block.builder.program(), device(Backend::cpu));
-  const std::vector<float> values(24, 1.0F), norm(4, 1.0F);
-  std::vector<NamedTensor> tensors{{"ffn.norm.weight", {4}, norm},
-                                   {"ffn.gate_proj.weight", {6, 4}, values},
-                                   {"ffn.up_proj.weight", {6, 4}, values},
-                                   {"ffn.down_proj.weight", {6, 4}, values}};
+  const std::vector<float> values(60, 1.0F), norm(6, 1.0F);
+  std::vector<NamedTensor> tensors{{"post_attention_layernorm.weight", {6}, norm},
+                                   {"mlp.gate_proj.weight", {10, 6}, values},
+                                   {"mlp.up_proj.weight", {10, 6}, values},
+                                   {"mlp.down_proj.weight", {10, 6}, values}};
   const auto error = [&]() -> std::string {
     save(folder_ / "w.safetensors", tensors);
     try {
@@ -178,19 +178,19 @@ TEST_F(WeightFiles, OfAnotherModelChangeNothing) {
     return "";
   };
   std::string says = error();
-  EXPECT_NE(says.find("ffn.down_proj.weight: has the shape [6, 4] where the model has [4, 6]: it is transposed"),
+  EXPECT_NE(says.find("mlp.down_proj.weight: has the shape [10, 6] where the model has [6, 10]: it is transposed"),
             std::string::npos)
       << says;
-  tensors[3].shape = {24};
+  tensors[3].shape = {60};
   says = error();
-  EXPECT_NE(says.find("[24] where the model has [4, 6]"), std::string::npos) << says;
+  EXPECT_NE(says.find("[60] where the model has [6, 10]"), std::string::npos) << says;
   EXPECT_EQ(says.find("transposed"), std::string::npos) << says;
-  tensors[3].name = "ffn.down.weight";
-  EXPECT_NE(error().find("has no tensor ffn.down_proj.weight"), std::string::npos);
+  tensors[3].name = "mlp.down.weight";
+  EXPECT_NE(error().find("has no tensor mlp.down_proj.weight"), std::string::npos);
   for (const Parameter& p : session.program().parameters)
     for (const float x : session.get<float>(p.value)) EXPECT_EQ(x, 0);
-  tensors[3] = {"ffn.down_proj.weight", {4, 6}, values};
-  tensors.push_back({"extra", {4}, norm});
+  tensors[3] = {"mlp.down_proj.weight", {6, 10}, values};
+  tensors.push_back({"extra", {6}, norm});
   save(folder_ / "w.safetensors", tensors);
   EXPECT_EQ(load(session, Weights(folder_ / "w.safetensors")), std::vector<std::string>{"extra"});
 }
