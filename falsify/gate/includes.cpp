@@ -88,6 +88,18 @@ std::string folder_of(std::string_view path) {
 }  // namespace
 
 Includes::Includes(const Tree& tree) : tree_(tree) {
+  for (const std::string& path : tree.below("kernels/vulkan/")) {
+    if (!path.ends_with(".comp") || tree.find(path)->find("pragma") == std::string::npos) continue;
+    // #pragma shaders NAME [DEFINE[=VALUE]...]; ...  (shaders.cmake)
+    const std::vector<Token> tokens = code_tokens(*tree.find(path));
+    bool pragma = false;
+    for (std::size_t i = 0; i + 2 < tokens.size(); ++i) {
+      if (tokens[i].kind == Token::Kind::directive)
+        pragma = tokens[i + 1].text == "pragma" && tokens[i + 2].text == "shaders";
+      const bool begins = tokens[i + 1].text == ";" || tokens[i + 1].text == "shaders";
+      if (pragma && begins) shaders_.emplace(tokens[i + 2].text, path);
+    }
+  }
   std::vector<std::string> sources = tree.below("kernels/");
   for (const std::string_view folder : {"falsify/properties/", "src/contract/certificates/"})
     for (std::string& path : tree.below(folder)) sources.push_back(std::move(path));
@@ -318,21 +330,9 @@ Includes::Found Includes::follow(const std::string& from, std::string_view targe
 }
 
 bool Includes::shader(std::string_view name, Edges& edges) const {
-  for (const std::string& path : tree_.below("kernels/vulkan/")) {
-    if (!path.ends_with(".comp") || tree_.find(path)->find("pragma") == std::string::npos) continue;
-    // #pragma shaders NAME [DEFINE[=VALUE]...]; ...  (shaders.cmake)
-    const std::vector<Token> tokens = code_tokens(*tree_.find(path));
-    bool pragma = false;
-    for (std::size_t i = 0; i + 2 < tokens.size(); ++i) {
-      if (tokens[i].kind == Token::Kind::directive)
-        pragma = tokens[i + 1].text == "pragma" && tokens[i + 2].text == "shaders";
-      const bool begins = tokens[i + 1].text == ";" || tokens[i + 1].text == "shaders";
-      if (!pragma || !begins || tokens[i + 2].text != name) continue;
-      edges.files.insert(path);
-      return true;
-    }
-  }
-  return false;
+  const auto at = shaders_.find(name);
+  if (at != shaders_.end()) edges.files.insert(at->second);
+  return at != shaders_.end();
 }
 
 bool Includes::ours(std::string_view target) const {

@@ -69,7 +69,8 @@ class Includes {
   bool ours(std::string_view target) const;
 
   const Tree& tree_;
-  std::map<std::string, std::set<std::string>> definers_;  ///< by header
+  std::map<std::string, std::string, std::less<>> shaders_;  ///< sources of embedded shaders, by the shader's name
+  std::map<std::string, std::set<std::string>> definers_;    ///< by header
   std::map<std::string, Parsed> parsed_;
   std::map<std::string, std::string> digests_, own_digests_;
   std::map<std::string, std::string> acyclic_;  ///< digests of files outside include cycles
