@@ -10,8 +10,8 @@ namespace assay::falsify {
 
 class BlockEdit;
 
-/// `edit` finds its steps by label in the differentiated program of a decoder with two layers, groups of heads, a rotary
-/// embedding, biases, norms of heads, adapters on every projection, a tied head and losses of rows.
+/// `edit` finds its steps by label in the differentiated program of a decoder with two layers, groups of heads, a
+/// rotary embedding, biases, norms of heads, adapters of rank 2 on every projection, a tied head and losses of rows.
 struct BlockFault {
   std::string_view id;     ///< where the fault was found first, or "own"
   std::string_view words;  ///< "the gradient of a bias is dropped"
@@ -19,7 +19,8 @@ struct BlockFault {
 };
 std::span<const BlockFault> block_faults();
 
-/// The program with the fault, every storage in a slot of its own. Throws InputError if it has no step of a label that the edit names.
+/// The program with the fault, every storage in a slot of its own. Throws InputError if it has no step of a label that
+/// the edit names.
 ProgramMutant plant(const BlockFault& fault, const program::Program& program);
 
 }  // namespace assay::falsify

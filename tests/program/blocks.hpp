@@ -125,8 +125,8 @@ struct Block {
   Differentiated differentiated() const { return differentiate(builder.program(), std::vector{y}, leaves()); }
 };
 
-/// float32 numbers for an input, which differ from run to run, or for a parameter. Weights are small beside the residual,
-/// so that bounds of whole blocks stay small too.
+/// Makes float32 numbers for an input, which differ from run to run, or for a parameter. Weights are small against the
+/// residual, and so bounds of whole blocks stay small.
 inline std::vector<double> numbers_of(const BlockCase& c, const Program& program, Value of, int run = 0) {
   const ValueInfo& v = program[of];
   const Storage& storage = program.storage_of(of);

@@ -1,5 +1,5 @@
-// Every automatic mutant of differentiated blocks dies in double, or is the program in fifty digits; so does every named
-// fault of a decoder.
+// Every automatic mutant of differentiated blocks dies in double, or is the program in fifty digits. Every named fault
+// of a decoder dies.
 #include "falsify/program/mutants.hpp"
 
 #include <gtest/gtest.h>
@@ -88,7 +88,8 @@ TEST_P(ProgramMutants, Die) {
   EXPECT_GE(all, 100);
 }
 
-INSTANTIATE_TEST_SUITE_P(Of, ProgramMutants, testing::Values("feed_forward", "lora_on_all_attention", "lora_on_all"),
+INSTANTIATE_TEST_SUITE_P(Of, ProgramMutants,
+                         testing::Values("feed_forward", "lora_on_all_attention", "lora_on_all", "tied_loss"),
                          [](const auto& info) { return info.param; });
 
 TEST(BlockFaults, Die) {

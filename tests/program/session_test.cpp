@@ -44,8 +44,8 @@ std::vector<DeviceCase> device_cases() {
           {block_case("lora_on_all"), 0.9}, {block_case("tied_loss"), 0.5}};
 }
 
-/// Runs a session's program step by step, each call changed by `spoil`: the first step with a result beyond the bound of
-/// its kernel on the operands that it got, or "none".
+/// Runs a session's program step by step, each call changed by `spoil`. Returns the first step with a result beyond the
+/// bound of its kernel on the operands that it got, or "none".
 std::string first_wrong_step(Session& session, const std::function<void(const Step&, Call&)>& spoil) {
   const Program& program = session.program();
   const auto fetch = [&](Value v) {
