@@ -70,7 +70,7 @@ class BlockEdit {
   static Step sum(Value dst, Value src, double alpha) {
     return {&operation("accumulate"), {}, {alpha}, {dst, src}, "planted"};
   }
-  /// The elements of a matrix that a step has written are zero from then on.
+  /// Zeroes elements after the step that wrote them.
   void clear(const std::string& label, Value matrix) { insert(at(label) + 1, sum(matrix, matrix, -1)); }
   void clear(const std::string& label, std::string_view out) { clear(label, row(tensor(label, out))); }
   /// Leaves a step out: its output is its input.
@@ -99,7 +99,7 @@ class BlockEdit {
   std::size_t sum_to(const std::string& label, std::string_view out) { return sum_with(label, out, 0); }
   std::size_t sum_from(const std::string& label, std::string_view out) { return sum_with(label, out, 1); }
 
-  /// A gradient never arrives at a parameter.
+  /// Drops every sum into the gradient of a parameter.
   void lose(std::string_view name) {
     const std::vector<std::size_t> sums = sums_into(name);
     for (std::size_t i = sums.size(); i-- > 0;) erase(sums[i]);
@@ -129,7 +129,7 @@ const std::string kQNorm = kSelf + "q_norm.rmsnorm", kKNorm = kSelf + "k_norm.rm
 const std::string kInputNorm = kLayer + "input_layernorm.rmsnorm",
                   kPostNorm = kLayer + "post_attention_layernorm.rmsnorm";
 
-/// The step that computes gradients of another step.
+/// Returns the label of the backward step.
 std::string back(const std::string& label) {
   const std::string op = label.substr(label.rfind('.', label.size() - 3) + 1);
   return "backward." + label + "." + op.substr(0, op.find('.')) + "_backward";
@@ -142,16 +142,16 @@ void both(E& e, const std::string& label, std::string_view param, double value) 
 void both_ropes(E& e, std::string_view param, double value) {
   both(e, kQRope, param, value), both(e, kKRope, param, value);
 }
-/// Both directions read this instead of a tensor that they share.
+/// Makes the forward and the backward step read `v` as that tensor.
 void both_read(E& e, const std::string& label, std::string_view name, Value v) {
   e.tensor(label, name) = v, e.tensor(back(label), name) = v;
 }
-/// A matrix is read as if its memory held the transpose.
+/// Returns a view that reads the matrix as if its memory held the transpose.
 Value transposed(E& e, Value matrix) {
   const Shape shape = e.info(matrix).shape;
   return e.view(matrix, shape, {1, shape[0]});
 }
-std::string own(std::string_view name) { return kSelf + std::string(name); }
+std::string self_attn(std::string_view name) { return kSelf + std::string(name); }
 
 /// q, y or dy of attention, [1, s, heads, d], with another number of heads: every `step`-th one from `first` on.
 Value heads_of(E& e, Value v, Index first, Index step) {
@@ -160,7 +160,7 @@ Value heads_of(E& e, Value v, Index first, Index step) {
                 first * strides[2]);
 }
 
-/// A norm is in neither direction.
+/// Leaves a norm out of both directions.
 void without_norm(E& e, const std::string& norm) {
   e.lose(norm.substr(0, norm.rfind('.')) + ".weight");
   e.bypass(back(norm), "dx", "dy"), e.bypass(norm, "y", "x");
@@ -226,7 +226,7 @@ constexpr BlockFault kFaults[] = {
        both_read(e, projection("q"), "x", again);
      }},
     {"own", "the residual is taken after the norm",
-     [](E& e) { e.tensor(own("residual_add"), "x") = e.tensor(kInputNorm, "y"); }},
+     [](E& e) { e.tensor(self_attn("residual_add"), "x") = e.tensor(kInputNorm, "y"); }},
     {"own", "a norm has the weight of another layer",
      [](E& e) { both_read(e, kInputNorm, "weight", e.parameter("model.layers.0.input_layernorm.weight")); }},
     {"N10", "a projection has the weight of another layer",
@@ -319,12 +319,13 @@ constexpr BlockFault kFaults[] = {
        for (const std::string_view out : {"dq", "dk", "dv"}) e.clear(back(kAttention), out);
      }},
     {"zoo 17", "the gate's second factor gets no gradient", [](E& e) { e.clear(back(kMlp + "silu_mul"), "dup"); }},
-    {"KAIZEN-011", "a weight's gradient is lost on a transposed copy", [](E& e) { e.lose(own("q_proj.weight")); }},
-    {"N18", "the gradient of a bias is dropped", [](E& e) { e.lose(own("k_proj.bias")); }},
+    {"KAIZEN-011", "a weight's gradient is lost on a transposed copy",
+     [](E& e) { e.lose(self_attn("q_proj.weight")); }},
+    {"N18", "the gradient of a bias is dropped", [](E& e) { e.lose(self_attn("k_proj.bias")); }},
     {"N47", "the gradient of a layer's norm is lost", [](E& e) { e.lose(kLayer + "input_layernorm.weight"); }},
     {"N48", "the gradient of the final norm is lost", [](E& e) { e.lose("model.norm.weight"); }},
     {"N77", "the forward pass has an adapter that the backward pass lacks",
-     [](E& e) { e.lose(own("k_proj.lora_A.weight")), e.lose(own("k_proj.lora_B.weight")); }},
+     [](E& e) { e.lose(self_attn("k_proj.lora_A.weight")), e.lose(self_attn("k_proj.lora_B.weight")); }},
     {"ANCHORS 13", "two tensors of all adapters get gradients",
      [](E& e) {
        for (const program::Parameter& p : e.program().parameters)
@@ -347,11 +348,12 @@ constexpr BlockFault kFaults[] = {
     // gradients that are summed wrongly
     {"zoo 56", "a value on two paths is propagated twice",
      [](E& e) { e.repeat(e.sum_from(back(projection("k")), "dx")); }},
-    {"own", "the gradient of a weight is added twice", [](E& e) { e.repeat(e.sums_into(own("o_proj.weight"))[0]); }},
+    {"own", "the gradient of a weight is added twice",
+     [](E& e) { e.repeat(e.sums_into(self_attn("o_proj.weight"))[0]); }},
     {"ANCHORS 1", "the gradients of two batches are averaged, not added",
-     [](E& e) { e.program().steps[e.sums_into(own("o_proj.weight"))[0]].params[0] = 0.5; }},
+     [](E& e) { e.program().steps[e.sums_into(self_attn("o_proj.weight"))[0]].params[0] = 0.5; }},
     {"ANCHORS 2", "the last of two batches alone survives",
-     [](E& e) { e.mutant().forgetful_step = static_cast<int>(e.sums_into(own("o_proj.weight"))[0]); }},
+     [](E& e) { e.mutant().forgetful_step = static_cast<int>(e.sums_into(self_attn("o_proj.weight"))[0]); }},
     {"N28", "gradients of heads outlive a run",
      [](E& e) {
        const Value dq = e.tensor(back(kAttention), "dq"), once = e.fresh("of one run", e.info(dq).shape);

@@ -87,7 +87,7 @@ inline BlockCase block_case(std::string_view name) {
   throw std::out_of_range(std::string(name));
 }
 
-/// Whether a gradient is zero by the equations: of what moves every score of a row alike.
+/// Returns whether the gradient of a leaf is zero by the equations: the leaf moves every score of a row alike.
 inline bool vanishes(const BlockCase& c, std::string_view leaf) {
   const auto of = [&](std::string_view name) { return leaf.find(name) != leaf.npos; };
   if (c.s == 1) return of("self_attn.q_") || of("self_attn.k_");

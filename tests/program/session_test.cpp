@@ -14,7 +14,7 @@
 namespace assay::program::session_test {
 namespace {
 
-/// Of the rms of its tensor: a bound below is small.
+/// A bound below this part of the rms of its tensor counts as small.
 constexpr double kSmall = 0.01;
 
 /// Runs a case once: the output and every gradient.
@@ -32,8 +32,8 @@ std::vector<std::vector<float>> results(Session& session, const Differentiated& 
   return all;
 }
 
-/// A block that runs on devices, and the least share of its bounds that are small, over all back ends. At two layers
-/// those of layer 0's gradients of queries and keys are wide.
+/// A block that runs on devices, and the least share of its bounds that are small, over all back ends. With two layers
+/// the bounds of gradients in layer 0 are wide on the way of queries and keys.
 struct DeviceCase {
   BlockCase block;
   double small;

@@ -61,7 +61,7 @@ TEST_P(Blocks, AreTheirEquationsAndSoAreTheirDerivatives) {
     if (vanishes(c, name)) largest = 1;
     for (std::size_t i = 0; i < got.size(); ++i) {
       const double bound = 2 * 0x1p-29 * bounded[v].data()[i].error;
-      // No bound, or zeros throughout.
+      // Fails for a bound that is too wide, and for a gradient of zeros throughout.
       EXPECT_LT(bound, 1e-6 * largest) << name << " " << i;
       EXPECT_LE(std::fabs(got[i] - want[i]), bound) << name << " " << i;
     }

@@ -17,7 +17,7 @@ using Scope = Builder::Scope;
   throw InputError(fmt::format("transformer: {}", field), problem, remedy);
 }
 
-/// The operation that is given this number as a dim or parameter takes it.
+/// Throws unless the operation takes this number as that dim or parameter.
 void expect_taken(std::string_view field, double number, std::string_view op, std::string_view as) {
   const OpDescriptor& descriptor = operation(op);
   double least = 0, most = 0;
