@@ -193,7 +193,7 @@ class Lexer {
     const std::string_view rest = std::string_view(text_).substr(at_);
     std::size_t length = 1;
     for (const std::string_view symbol : kOperators)
-      if (rest.starts_with(symbol)) {
+      if (rest[0] == symbol[0] && rest.starts_with(symbol)) {  // the first alone decides nearly always
         length = symbol.size();
         break;
       }
