@@ -9,10 +9,12 @@ import subprocess
 import sys
 
 FORMATTER = 'clang-format-14'  # of ci/setup: another version breaks other lines
+COMMENT = re.compile(r'(?:^|\s)(?://|/?\*)\s(.*)')
+STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 TABLE = re.compile(r'\S {3,}\S')
 source, files = os.path.abspath(sys.argv[1]), sys.argv[2:]
 if not files:
-    patterns = ['*.cpp', '*.hpp', '*.cu', '*.cuh', '*.c', '*.h']
+    patterns = ['*.c', '*.cc', '*.cpp', '*.cxx', '*.cu', '*.cuh', '*.h', '*.hh', '*.hpp', '*.hxx', '*.inc', '*.inl', '*.ipp', '*.tpp']
     listed = subprocess.run(['git', '-C', source, 'ls-files', '-z', *patterns], capture_output=True, text=True, check=True)
     files = [name for name in listed.stdout.split('\0') if name and os.path.exists(os.path.join(source, name))]
 if not files:
@@ -27,7 +29,7 @@ if run.returncode != 0 and not wrong:
 for name in files:
     with open(os.path.join(source, name), encoding='utf-8') as f:
         wrong += [f'{name}:{number}' for number, line in enumerate(f, 1)
-                  if len(line) > 121 and line.lstrip().startswith('//') and not TABLE.search(line.split('//', 1)[1].strip())]
+                  if len(line) > 121 and (comment := COMMENT.search(STRING.sub('', line))) and not TABLE.search(comment[1].strip())]
 if wrong:
     sys.exit('\n'.join(wrong) + f'\nformat these with `{FORMATTER} -i`, and break their comments at 120 columns')
 print(f'{len(files)} files')

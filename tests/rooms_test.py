@@ -62,8 +62,9 @@ ARROWS = {
     "generated/program": "src/program",
     "generated/shaders": "src/runtime/vulkan",
 }
-CODE = re.compile(r"\.(cpp|hpp|cu|cuh|c|h|comp|glsl)$")
-INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*["<]([^">]+)[">]', re.M)
+CODE = re.compile(r"\.(c|cc|cpp|cxx|cu|cuh|h|hh|hpp|hxx|inc|inl|ipp|tpp|comp|glsl)(\.in)?$")
+INCLUDE = re.compile(r'^[ \t]*(?:#|%:)[ \t]*(?:include|include_next|import)\b[ \t]*(?:["<]([^">\n]+)[">])?', re.M)
+COMMENT = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|/\*.*?\*/', re.S)
 # Generated files by name, since their folder says less.
 GENERATED = ((r"generated/\w+_oracle\.cpp|generated/oracles\.cpp", "generated/oracles"), (r"generated/\w+_negative_test\.cpp", "generated/tests"),
              (r"generated/(\w+_)?obligations\.[ch]pp", "generated/obligations"))
@@ -123,7 +124,12 @@ def main(source, generated):
             continue
         with open(where, encoding="utf-8") as f:
             text = f.read()
+        text = re.sub(r"((?:[^\n]*\\\n)+)([^\n]*\n)", lambda lines: lines[0].replace("\\\n", "") + "\n" * lines[1].count("\n"), text)
+        text = COMMENT.sub(lambda c: c[0] if c[0].startswith('"') else " " + "\n" * c[0].count("\n"), text)
         for match in INCLUDE.finditer(text):
+            if match[1] is None:
+                faults.append(f"{path}:{text.count(chr(10), 0, match.start()) + 1}: an include that names no file: {match[0].strip()}")
+                continue
             found = included(path, match[1], files)
             other = found and room_of(found)
             count += found is not None
@@ -163,7 +169,7 @@ def libraries(generated):
     with open(os.path.join(generated, "links.txt"), encoding="utf-8") as f:
         lines = [line.split(":", 1) for line in f.read().splitlines()]
     names = {name for name, _ in lines}
-    return {name: {n for n in re.findall(r"[\w-]+", links) if n in names and n != name} for name, links in lines}
+    return {name: {n for n in re.findall(r"[\w-]+", re.sub(r"\$<INSTALL_INTERFACE:[^>]*>", "", links)) if n in names and n != name} for name, links in lines}
 
 
 if __name__ == "__main__":

@@ -32,8 +32,8 @@
  *
  * Error bounds are derived from the arithmetic that a kernel declares, by its `_declares` function or by --declare. The
  * default is plain float32 with the C library's functions. `assay explain OP` explains the keys:
- *   inputs, input_rounding, accumulator, accumulation, block, flush_to_zero, fma, functions, online_tile, lazy_rescaling,
- *   merges_parts, frequencies, loses, storage, deterministic, batch_invariant, backend, rejects
+ *   inputs, input_rounding, accumulator, accumulation, block, flush_to_zero, fma, functions, online_tile,
+ *   lazy_rescaling, merges_parts, frequencies, loses, storage, deterministic, batch_invariant, backend, rejects
  * `rejects=ids+lengths` names tensors of integers, params and dims whose forbidden values the kernel refuses
  * (ASSAY_REFUSED or ASSAY_FAILED) without touching memory. Such a kernel is called with forbidden values, too;
  * otherwise the contract admits every call. */
