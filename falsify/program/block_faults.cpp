@@ -168,46 +168,45 @@ void without_norm(E& e, const std::string& norm) {
 
 constexpr BlockFault kFaults[] = {
     // constants
-    {"N14", "the norm of queries has an eps of its own", [](E& e) { e.param(kQNorm, "eps") = 1e-5; }},
-    {"N60", "the norms of layers have a fixed eps", [](E& e) { e.param(kInputNorm, "eps") = 1e-5; }},
-    {"002 L779", "the final norm has another eps", [](E& e) { e.param("model.norm.rmsnorm", "eps") = 1e-5; }},
-    {"003 L229", "the base of the rotation is 1e6 whatever the model's", [](E& e) { both_ropes(e, "theta", 1e6); }},
-    {"N80", "neighbours are rotated for halves", [](E& e) { both_ropes(e, "interleaved", 1); }},
-    {"N70", "keys are rotated in float32, queries in double", [](E& e) { both(e, kKRope, "float32_angle", 1); }},
-    {"N67", "keys are one position ahead", [](E& e) { both(e, kKRope, "position", 1); }},
-    {"own", "the scale of scores is missing", [](E& e) { both(e, kAttention, "scale", 1); }},
-    {"own", "the scale of scores is applied twice",
+    {"the norm of queries has an eps of its own", [](E& e) { e.param(kQNorm, "eps") = 1e-5; }},
+    {"the norms of layers have a fixed eps", [](E& e) { e.param(kInputNorm, "eps") = 1e-5; }},
+    {"the final norm has another eps", [](E& e) { e.param("model.norm.rmsnorm", "eps") = 1e-5; }},
+    {"the base of the rotation is 1e6 whatever the model's", [](E& e) { both_ropes(e, "theta", 1e6); }},
+    {"neighbours are rotated for halves", [](E& e) { both_ropes(e, "interleaved", 1); }},
+    {"keys are rotated in float32, queries in double", [](E& e) { both(e, kKRope, "float32_angle", 1); }},
+    {"keys are one position ahead", [](E& e) { both(e, kKRope, "position", 1); }},
+    {"the scale of scores is missing", [](E& e) { both(e, kAttention, "scale", 1); }},
+    {"the scale of scores is applied twice",
      [](E& e) { both(e, kAttention, "scale", std::pow(e.param(kAttention, "scale"), 2)); }},
-    {"own", "the scale of scores is missing in the backward pass",
-     [](E& e) { e.param(back(kAttention), "scale") = 1; }},
-    {"N30", "no causal mask", [](E& e) { both(e, kAttention, "causal", 0); }},
-    {"own", "no causal mask in the backward pass", [](E& e) { e.param(back(kAttention), "causal") = 0; }},
-    {"own", "an adapter counts alpha times, not alpha / rank",
+    {"the scale of scores is missing in the backward pass", [](E& e) { e.param(back(kAttention), "scale") = 1; }},
+    {"no causal mask", [](E& e) { both(e, kAttention, "causal", 0); }},
+    {"no causal mask in the backward pass", [](E& e) { e.param(back(kAttention), "causal") = 0; }},
+    {"an adapter counts alpha times, not alpha / rank",
      [](E& e) { both(e, projection("q"), "alpha", 2 * e.param(projection("q"), "alpha")); }},
-    {"zoo 76", "an adapter counts alpha / sqrt(rank) times",
+    {"an adapter counts alpha / sqrt(rank) times",
      [](E& e) { both(e, projection("q"), "alpha", std::sqrt(2) * e.param(projection("q"), "alpha")); }},
-    {"own", "the scale of an adapter is missing in the backward pass",
+    {"the scale of an adapter is missing in the backward pass",
      [](E& e) { e.param(back(projection("q")), "alpha") = 2; }},
     // steps that are left out
-    {"003 L196", "no rotation in training",
+    {"no rotation in training",
      [](E& e) {
        for (const std::string& rope : {kQRope, kKRope}) e.bypass(rope, "y", "x"), e.bypass(back(rope), "dx", "dy");
      }},
-    {"zoo 37", "queries come back unrotated", [](E& e) { e.bypass(kQRope, "y", "x"); }},
-    {"zoo 35", "rotation has no backward", [](E& e) { e.bypass(back(kQRope), "dx", "dy"); }},
-    {"N68", "no norms of heads", [](E& e) { without_norm(e, kQNorm), without_norm(e, kKNorm); }},
-    {"zoo 45", "no norm before the feed-forward block", [](E& e) { without_norm(e, kPostNorm); }},
-    {"N22", "the path of an adapter drops the bias",
+    {"queries come back unrotated", [](E& e) { e.bypass(kQRope, "y", "x"); }},
+    {"rotation has no backward", [](E& e) { e.bypass(back(kQRope), "dx", "dy"); }},
+    {"no norms of heads", [](E& e) { without_norm(e, kQNorm), without_norm(e, kKNorm); }},
+    {"no norm before the feed-forward block", [](E& e) { without_norm(e, kPostNorm); }},
+    {"the path of an adapter drops the bias",
      [](E& e) {
        e.tensor(projection("v"), "bias") = e.view(e.tensor(projection("v"), "bias"), {0, 8}, {8, 1});
      }},
-    {"N69", "an adapter is not applied",
+    {"an adapter is not applied",
      [](E& e) {
        e.tensor(projection("q"), "b") =
            e.fresh("no adapter", e.info(e.tensor(projection("q"), "b")).shape, Kind::constant);
      }},
     // steps too many, and operands of another place
-    {"own", "values are rotated",
+    {"values are rotated",
      [](E& e) {
        Step rope = e.program().steps[e.at(kKRope)];
        const Value v = e.tensor(kAttention, "v"), turned = e.fresh("rotated values", e.info(v).shape);
@@ -216,7 +215,7 @@ constexpr BlockFault kFaults[] = {
        e.insert(e.at(kAttention), rope);
        both_read(e, kAttention, "v", turned);
      }},
-    {"zoo 45", "queries are of an input that is normed twice",
+    {"queries are of an input that is normed twice",
      [](E& e) {
        Step norm = e.program().steps[e.at(kInputNorm)];
        const Value n = norm.tensors[2], again = e.fresh("normed twice", e.info(n).shape);
@@ -225,15 +224,15 @@ constexpr BlockFault kFaults[] = {
        e.insert(e.at(kInputNorm) + 1, norm);
        both_read(e, projection("q"), "x", again);
      }},
-    {"own", "the residual is taken after the norm",
+    {"the residual is taken after the norm",
      [](E& e) { e.tensor(self_attn("residual_add"), "x") = e.tensor(kInputNorm, "y"); }},
-    {"own", "a norm has the weight of another layer",
+    {"a norm has the weight of another layer",
      [](E& e) { both_read(e, kInputNorm, "weight", e.parameter("model.layers.0.input_layernorm.weight")); }},
-    {"N10", "a projection has the weight of another layer",
+    {"a projection has the weight of another layer",
      [](E& e) { both_read(e, projection("k"), "weight", e.parameter("model.layers.0.self_attn.k_proj.weight")); }},
-    {"N21", "adapters begin alike in every layer",
+    {"adapters begin alike in every layer",
      [](E& e) { both_read(e, projection("q"), "a", e.parameter("model.layers.0.self_attn.q_proj.lora_A.weight")); }},
-    {"zoo 15", "query head h reads key-value head h % kv_heads",
+    {"query head h reads key-value head h % kv_heads",
      [](E& e) {
        // Queries 2 b + h as batch b and head h, on one key-value head for each h.
        for (const std::string_view name : {"q", "y"}) {
@@ -253,7 +252,7 @@ constexpr BlockFault kFaults[] = {
        const Index s = e.info(e.tensor(kAttention, "logsumexp")).shape[2];
        e.tensor(kAttention, "logsumexp") = e.view(e.tensor(kAttention, "logsumexp"), {2, 2, s}, {2 * s, s, 1});
      }},
-    {"zoo 31", "every query head reads key-value head 0",
+    {"every query head reads key-value head 0",
      [](E& e) {
        for (const std::string_view name : {"k", "v"}) {
          const Shape shape = e.info(e.tensor(kAttention, name)).shape,
@@ -261,45 +260,45 @@ constexpr BlockFault kFaults[] = {
          both_read(e, kAttention, name, e.view(e.tensor(kAttention, name), shape, {strides[0], strides[1], 0, 1}));
        }
      }},
-    {"ANCHORS 9", "padding counts as keys",
+    {"padding counts as keys",
      [](E& e) {
        const Value capacity = e.fresh("capacity", {1}, Kind::input, DType::i32);
        for (const std::string layer : {"model.layers.0.", "model.layers.1."})
          both_read(e, layer + "self_attn.attention", "lengths", capacity);
      }},
-    {"N20", "A is stored as [in, rank]",
+    {"A is stored as [in, rank]",
      [](E& e) { both_read(e, projection("q"), "a", transposed(e, e.tensor(projection("q"), "a"))); }},
-    {"N20", "B is stored as [rank, out]",
+    {"B is stored as [rank, out]",
      [](E& e) { both_read(e, projection("q"), "b", transposed(e, e.tensor(projection("q"), "b"))); }},
-    {"N12", "a weight is stored as [in, out]",
+    {"a weight is stored as [in, out]",
      [](E& e) { both_read(e, projection("q"), "weight", transposed(e, e.tensor(projection("q"), "weight"))); }},
     // buffers too small
-    {"003 L1091", "the gate's result goes to a buffer of the hidden size",
+    {"the gate's result goes to a buffer of the hidden size",
      [](E& e) {
        const Value y = e.tensor(kMlp + "silu_mul", "y");
        const Shape shape = e.info(y).shape;
        e.clear(kMlp + "silu_mul", e.view(y, {shape[0], shape[1] - 6}, {shape[1], 1}, 6));
      }},
-    {"003 L498", "the heads' results go to a buffer of [s, hidden]",
+    {"the heads' results go to a buffer of [s, hidden]",
      [](E& e) {
        const Value y = e.tensor(kAttention, "y");
        e.clear(kAttention, e.row(y, 6 * e.info(y).shape[1]));
      }},
     // gradients that are cut off
-    {"ENT-272", "rotated queries are a new leaf", [](E& e) { e.clear(back(kQRope), "dx"); }},
-    {"ENT-272", "normed queries are a new leaf", [](E& e) { e.clear(back(kQNorm), "dx"); }},
-    {"zoo 34", "the norm before attention has no backward", [](E& e) { e.clear(back(kInputNorm), "dx"); }},
-    {"N25", "the heads' results are a new leaf",
+    {"rotated queries are a new leaf", [](E& e) { e.clear(back(kQRope), "dx"); }},
+    {"normed queries are a new leaf", [](E& e) { e.clear(back(kQNorm), "dx"); }},
+    {"the norm before attention has no backward", [](E& e) { e.clear(back(kInputNorm), "dx"); }},
+    {"the heads' results are a new leaf",
      [](E& e) {
        for (const std::string_view out : {"dq", "dk", "dv"}) e.clear(back(kAttention), out);
      }},
-    {"N29", "the last head's gradient is left out",
+    {"the last head's gradient is left out",
      [](E& e) {  // each position's last head, [s, d]
        const Value dq = e.tensor(back(kAttention), "dq");
        const Shape shape = e.info(dq).shape, strides = e.info(dq).strides;
        e.clear(back(kAttention), e.view(dq, {shape[1], shape[3]}, {strides[1], 1}, (shape[2] - 1) * strides[2]));
      }},
-    {"own", "keys and values get the gradient of one head of their group",
+    {"keys and values get the gradient of one head of their group",
      [](E& e) {
        Step one = e.program().steps[e.at(back(kAttention))];
        const auto named = [&](std::string_view name) -> Value& {
@@ -312,56 +311,53 @@ constexpr BlockFault kFaults[] = {
        named("logsumexp") = e.view(named("logsumexp"), {1, shape[1] / 2, shape[2]}, {0, 2 * shape[2], 1}, shape[2]);
        e.insert(e.at(back(kAttention)) + 1, one);
      }},
-    {"zoo 41", "attention hands its gradient to the queries, keys and values get none",
+    {"attention hands its gradient to the queries, keys and values get none",
      [](E& e) {
        const Value dq = e.tensor(back(kAttention), "dq"), dy = e.tensor(back(kAttention), "dy");
        e.insert(e.at(back(kAttention)) + 1, E::sum(e.row(dq), e.row(dy), 1));
        for (const std::string_view out : {"dq", "dk", "dv"}) e.clear(back(kAttention), out);
      }},
-    {"zoo 17", "the gate's second factor gets no gradient", [](E& e) { e.clear(back(kMlp + "silu_mul"), "dup"); }},
-    {"KAIZEN-011", "a weight's gradient is lost on a transposed copy",
-     [](E& e) { e.lose(self_attn("q_proj.weight")); }},
-    {"N18", "the gradient of a bias is dropped", [](E& e) { e.lose(self_attn("k_proj.bias")); }},
-    {"N47", "the gradient of a layer's norm is lost", [](E& e) { e.lose(kLayer + "input_layernorm.weight"); }},
-    {"N48", "the gradient of the final norm is lost", [](E& e) { e.lose("model.norm.weight"); }},
-    {"N77", "the forward pass has an adapter that the backward pass lacks",
+    {"the gate's second factor gets no gradient", [](E& e) { e.clear(back(kMlp + "silu_mul"), "dup"); }},
+    {"a weight's gradient is lost on a transposed copy", [](E& e) { e.lose(self_attn("q_proj.weight")); }},
+    {"the gradient of a bias is dropped", [](E& e) { e.lose(self_attn("k_proj.bias")); }},
+    {"the gradient of a layer's norm is lost", [](E& e) { e.lose(kLayer + "input_layernorm.weight"); }},
+    {"the gradient of the final norm is lost", [](E& e) { e.lose("model.norm.weight"); }},
+    {"the forward pass has an adapter that the backward pass lacks",
      [](E& e) { e.lose(self_attn("k_proj.lora_A.weight")), e.lose(self_attn("k_proj.lora_B.weight")); }},
-    {"ANCHORS 13", "two tensors of all adapters get gradients",
+    {"two tensors of all adapters get gradients",
      [](E& e) {
        for (const program::Parameter& p : e.program().parameters)
          if (p.name.find("lora_") != p.name.npos && p.name.find("layers.0.self_attn.q_proj") == p.name.npos)
            e.lose(p.name);
      }},
-    {"ANCHORS 6", "a tied table gets the gradient of the head alone",
+    {"a tied table gets the gradient of the head alone",
      [](E& e) { e.erase(e.sums_into("model.embed_tokens.weight").back()); }},
-    {"ANCHORS 6", "a tied table gets the gradient of the embedding alone",
+    {"a tied table gets the gradient of the embedding alone",
      [](E& e) { e.erase(e.sums_into("model.embed_tokens.weight").front()); }},
-    {"zoo 50", "no gradient by way of the second residual", [](E& e) { e.erase(e.sum_to(back(kPostNorm), "dx")); }},
-    {"zoo 50", "the residual's gradient is added before the norm's backward",
+    {"no gradient by way of the second residual", [](E& e) { e.erase(e.sum_to(back(kPostNorm), "dx")); }},
+    {"the residual's gradient is added before the norm's backward",
      [](E& e) {
        const std::size_t sum = e.sum_to(back(kPostNorm), "dx");
        const Value skip = e.row(e.program().steps[sum].tensors[1]), dy = e.row(e.tensor(back(kPostNorm), "dy"));
        e.erase(sum);
        e.insert(e.at(back(kPostNorm)), E::sum(dy, skip, 1));
      }},
-    {"own", "keys give their input no gradient", [](E& e) { e.erase(e.sum_from(back(projection("k")), "dx")); }},
+    {"keys give their input no gradient", [](E& e) { e.erase(e.sum_from(back(projection("k")), "dx")); }},
     // gradients that are summed wrongly
-    {"zoo 56", "a value on two paths is propagated twice",
-     [](E& e) { e.repeat(e.sum_from(back(projection("k")), "dx")); }},
-    {"own", "the gradient of a weight is added twice",
-     [](E& e) { e.repeat(e.sums_into(self_attn("o_proj.weight"))[0]); }},
-    {"ANCHORS 1", "the gradients of two batches are averaged, not added",
+    {"a value on two paths is propagated twice", [](E& e) { e.repeat(e.sum_from(back(projection("k")), "dx")); }},
+    {"the gradient of a weight is added twice", [](E& e) { e.repeat(e.sums_into(self_attn("o_proj.weight"))[0]); }},
+    {"the gradients of two batches are averaged, not added",
      [](E& e) { e.program().steps[e.sums_into(self_attn("o_proj.weight"))[0]].params[0] = 0.5; }},
-    {"ANCHORS 2", "the last of two batches alone survives",
+    {"the last of two batches alone survives",
      [](E& e) { e.mutant().forgetful_step = static_cast<int>(e.sums_into(self_attn("o_proj.weight"))[0]); }},
-    {"N28", "gradients of heads outlive a run",
+    {"gradients of heads outlive a run",
      [](E& e) {
        const Value dq = e.tensor(back(kAttention), "dq"), once = e.fresh("of one run", e.info(dq).shape);
        e.program().storages[static_cast<std::size_t>(e.info(dq).storage)].kind = Kind::gradient;
        e.tensor(back(kAttention), "dq") = once;
        e.insert(e.at(back(kAttention)) + 1, E::sum(e.row(dq), e.row(once), 1));
      }},
-    {"N33", "every layer gets the gradient of the first",
+    {"every layer gets the gradient of the first",
      [](E& e) {
        const std::size_t first = e.sums_into("model.layers.0.self_attn.q_proj.weight")[0],
                          second = e.sums_into("model.layers.1.self_attn.q_proj.weight")[0];
@@ -370,7 +366,7 @@ constexpr BlockFault kFaults[] = {
        e.insert(first, shared);
        e.erase(second);
      }},
-    {"ANCHORS 14", "the first row's upstream gradient serves all rows",
+    {"the first row's upstream gradient serves all rows",
      [](E& e) {
        const std::string loss = "backward.cross_entropy.cross_entropy_backward";
        e.tensor(loss, "dloss") = e.view(e.tensor(loss, "dloss"), e.info(e.tensor(loss, "dloss")).shape, {0});
@@ -382,7 +378,7 @@ constexpr BlockFault kFaults[] = {
 std::span<const BlockFault> block_faults() { return kFaults; }
 
 ProgramMutant plant(const BlockFault& fault, const Program& program) {
-  ProgramMutant mutant{ProgramFault::planted, fmt::format("{}: {}", fault.id, fault.words), program, {}};
+  ProgramMutant mutant{ProgramFault::planted, std::string(fault.words), program, {}};
   BlockEdit edit(mutant);
   fault.edit(edit);
   mutant.plan = program::plan(mutant.program, false);  // memory that nothing writes holds the poison

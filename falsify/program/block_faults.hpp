@@ -13,7 +13,6 @@ class BlockEdit;
 /// `edit` finds its steps by label in the differentiated program of a decoder with two layers, groups of heads, a
 /// rotary embedding, biases, norms of heads, adapters of rank 2 on every projection, a tied head and losses of rows.
 struct BlockFault {
-  std::string_view id;     ///< where the fault was found first, or "own"
   std::string_view words;  ///< "the gradient of a bias is dropped"
   void (*edit)(BlockEdit&);
 };

@@ -7,6 +7,7 @@
 
 #include "core/half.hpp"
 #include "falsify/engine/trial.hpp"
+#include "falsify/program/execute.hpp"
 
 namespace assay::falsify {
 namespace {
@@ -43,31 +44,25 @@ float element(DType dtype, const std::byte* at) {
   return 0;
 }
 
-/// Calls f(position among the dense elements, byte of the stretch) for every element.
-template <class F>
-void for_each_place(const Tensor& tensor, F f) {
-  const std::size_t size = size_of(tensor.dtype);
-  for (Index n = 0; n < tensor.shape.size(); ++n) {
-    Index rest = n, place = 0;
-    for (int axis = tensor.shape.rank() - 1; axis >= 0; --axis)
-      place += rest % tensor.shape[axis] * tensor.strides[axis], rest /= tensor.shape[axis];
-    f(static_cast<std::size_t>(n), static_cast<std::size_t>(place) * size);
-  }
+/// The byte of a tensor's stretch at which element n begins.
+std::size_t byte_of(const Tensor& tensor, Index n) {
+  return static_cast<std::size_t>(offset_of(tensor.shape, tensor.strides, n)) * size_of(tensor.dtype);
 }
 
 std::vector<float> floats(const Tensor& tensor, const Bytes& bytes) {
   std::vector<float> values(static_cast<std::size_t>(tensor.shape.size()));
-  for_each_place(tensor, [&](std::size_t n, std::size_t at) { values[n] = element(tensor.dtype, bytes.data() + at); });
+  for (std::size_t n = 0; n < values.size(); ++n)
+    values[n] = element(tensor.dtype, bytes.data() + byte_of(tensor, static_cast<Index>(n)));
   return values;
 }
 
-/// The first dense position at which two stretches of a tensor differ in bits.
-std::optional<std::size_t> difference(const Tensor& tensor, const std::byte* a, const std::byte* b) {
-  std::optional<std::size_t> found;
-  for_each_place(tensor, [&](std::size_t n, std::size_t at) {
-    if (!found && std::memcmp(a + at, b + at, size_of(tensor.dtype)) != 0) found = n;
-  });
-  return found;
+/// The first element whose bits differ between two stretches of a tensor.
+std::optional<Index> difference(const Tensor& tensor, const std::byte* a, const std::byte* b) {
+  if (std::equal(a, a + stretch_of(tensor), b)) return {};
+  for (Index n = 0; n < tensor.shape.size(); ++n)
+    if (const std::size_t at = byte_of(tensor, n); !std::equal(a + at, a + at + size_of(tensor.dtype), b + at))
+      return n;
+  return {};  // gaps between rows belong to others
 }
 
 class Checker {
@@ -92,11 +87,11 @@ class Checker {
     std::size_t next = 0;
     each_value_that_lasts([&](Value v, const Tensor& tensor) {
       const Bytes now = download(device_, tensor), &once = whole[next++];
-      expect_same(steps, v, tensor, now.data(), recorded(v),
-                  [&](const std::string&) { return std::string("a step wrote here, although it is no result of it"); });
+      expect_same(steps, v, tensor, now.data(), recorded(v), Finding::Kind::out_of_bounds,
+                  "a step wrote here, although it is no result of it");
       if (deterministic_)
-        expect_same(steps, v, tensor, once.data(), now.data(),
-                    [&](const std::string&) { return std::string("the whole run and the run step by step differ"); });
+        expect_same(steps, v, tensor, once.data(), now.data(), Finding::Kind::bits,
+                    "the whole run and the run step by step differ");
     });
     return checked_;
   }
@@ -119,7 +114,7 @@ class Checker {
   }
 
   std::size_t storage(Value v) const { return static_cast<std::size_t>(session_.program()[v].storage); }
-  /// Where a value's stretch begins in a copy of its storage.
+  /// The first byte of a value in a copy of its storage.
   std::size_t begin(Value v) const {
     return static_cast<std::size_t>(session_.program()[v].offset) * size_of(session_.program().storage_of(v).dtype);
   }
@@ -128,30 +123,31 @@ class Checker {
   /// Notes a value's elements, and nothing of the gaps between its rows.
   void remember(Value v, const Tensor& tensor, const Bytes& bytes) {
     std::byte* const to = memory_[storage(v)].data() + begin(v);
-    for_each_place(
-        tensor, [&](std::size_t, std::size_t at) { std::memcpy(to + at, bytes.data() + at, size_of(tensor.dtype)); });
+    for (Index n = 0; n < tensor.shape.size(); ++n) {
+      const std::size_t at = byte_of(tensor, n);
+      std::memcpy(to + at, bytes.data() + at, size_of(tensor.dtype));
+    }
   }
   void restore(Value v, const Tensor& tensor, const std::vector<Bytes>& before) {
     const std::size_t bytes = stretch_of(tensor);
     if (bytes != 0) device_.upload(tensor.data, before[storage(v)].data() + begin(v), bytes);
   }
 
-  /// Fails if the stretches differ. `says(writer)` tells what that means.
-  template <class Says>
+  /// Fails with this kind and meaning if the stretches differ.
   void expect_same(std::size_t step, Value v, const Tensor& tensor, const std::byte* now, const std::byte* want,
-                   Says says) {
+                   Finding::Kind kind, std::string_view meaning) {
     if (checked_.fault) return;
     const auto at = difference(tensor, now, want);
     if (!at) return;
-    const program::Program& program = session_.program();
-    const Shape index = index_of(tensor.shape, *at);
-    std::size_t place = 0;
-    for_each_place(tensor, [&](std::size_t n, std::size_t byte) {
-      if (n == *at) place = byte;
-    });
-    Finding finding{Finding::Kind::out_of_bounds,        "", program[v].name, index, element(tensor.dtype, now + place),
-                    element(tensor.dtype, want + place), 0};
-    finding.message = fmt::format("{} (got {}, want {})", says(written_by_[storage(v)]), finding.got, finding.want);
+    const std::size_t byte = byte_of(tensor, *at);
+    Finding finding{kind,
+                    "",
+                    session_.program()[v].name,
+                    index_of(tensor.shape, static_cast<std::size_t>(*at)),
+                    element(tensor.dtype, now + byte),
+                    element(tensor.dtype, want + byte),
+                    0};
+    finding.message = fmt::format("{} (got {}, want {})", meaning, finding.got, finding.want);
     fail(step, v, std::move(finding));
   }
 
@@ -173,7 +169,8 @@ class Checker {
       if (op.tensors[t].role == Role::out) continue;
       const Bytes now = download(device_, call.tensors[t]);
       expect_same(s, step.tensors[t], call.tensors[t], now.data(), recorded(step.tensors[t]),
-                  [&](const std::string& writer) { return "it reads what is no longer as " + writer + " left it"; });
+                  Finding::Kind::out_of_bounds,
+                  fmt::format("it reads what is no longer as {} left it", written_by_[storage(step.tensors[t])]));
       problem.values.back() = floats(call.tensors[t], now);
     }
     if (checked_.fault) return;
@@ -184,8 +181,8 @@ class Checker {
       const Value v = step.tensors[t];
       const Bytes now = download(device_, call.tensors[t]);
       if (op.tensors[t].role == Role::in) {
-        expect_same(s, v, call.tensors[t], now.data(), recorded(v),
-                    [&](const std::string&) { return std::string("it changed what it only reads"); });
+        expect_same(s, v, call.tensors[t], now.data(), recorded(v), Finding::Kind::out_of_bounds,
+                    "it changed what it only reads");
         continue;
       }
       results.outputs.push_back(floats(call.tensors[t], now));

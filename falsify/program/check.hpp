@@ -18,7 +18,7 @@ struct StepFault {
   Finding finding;
 };
 
-/// What a checked run compared.
+/// The outcome of a checked run.
 struct CheckedRun {
   std::optional<StepFault> fault;
   std::size_t steps = 0;      ///< that are right
@@ -29,7 +29,8 @@ struct CheckedRun {
 
 /// Runs the session's program on what the host has set, once as Session::run() does and once step by step.
 /// 1. Every result of a step is within its worst-case bound (the kernel's declared arithmetic) on the inputs that the
-///    step really got. Where the oracle of a whole step takes too long, it judges a sample of rows, drawn by `seed`.
+///    step really got. Where the oracle of a whole step takes too long, it judges a sample along
+///    one independent dim, such as rows, drawn by `seed`.
 /// 2. A step finds each operand as its last writer, or the host, left it, and leaves all but its results as it was.
 ///    Memory that serves two values at once fails here.
 /// 3. Both runs give the same bits, unless a kernel declares that it is not deterministic.

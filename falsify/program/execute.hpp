@@ -22,16 +22,17 @@ ReferenceFn<T> reference_in(const OpDescriptor& op) {
   else return all.complex_step;
 }
 
+/// The offset from the first element to element n in row-major order.
+inline Index offset_of(const Shape& shape, const Shape& strides, Index n) {
+  Index offset = 0;
+  for (int axis = shape.rank() - 1; axis >= 0; --axis) offset += n % shape[axis] * strides[axis], n /= shape[axis];
+  return offset;
+}
+
 /// Sets every element of a view.
 template <class T>
 void fill(View<T> view, const T& value) {
-  if (view.size() == 0) return;
-  for (Index n = 0; n < view.size(); ++n) {
-    Index rest = n, place = 0;
-    for (int axis = view.rank() - 1; axis >= 0; --axis)
-      place += rest % view.dim(axis) * view.stride(axis), rest /= view.dim(axis);
-    view.data()[place] = value;
-  }
+  for (Index n = 0; n < view.size(); ++n) view.data()[offset_of(view.shape(), view.strides(), n)] = value;
 }
 
 /// Memory of a program in a number type, laid out by a plan.

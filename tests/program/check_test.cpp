@@ -8,9 +8,10 @@
 #include <cstdio>
 #include <map>
 
+#include "blocks.hpp"
 #include "core/errors.hpp"
 #include "falsify/engine/random.hpp"
-#include "blocks.hpp"
+#include "on_device.hpp"
 #include "program/differentiate.hpp"
 
 namespace assay::program::check_test {
@@ -48,17 +49,7 @@ bool computes_in_its_place(const Kernel& mutant) {
   return std::ranges::find(classes, mutant.fault_class) != std::end(classes);
 }
 
-class CheckedRuns : public testing::TestWithParam<Backend> {
- protected:
-  void SetUp() override {
-    try {
-      device_ = &device(GetParam());
-    } catch (const Unavailable& e) {
-      GTEST_SKIP() << e.what();
-    }
-  }
-  Device* device_ = nullptr;
-};
+class CheckedRuns : public OnDevice {};
 
 TEST_P(CheckedRuns, OfRightKernelsPass) {
   for (const BlockCase& c : block_cases()) {
@@ -149,6 +140,27 @@ TEST(CheckedSteps, EveryElementOfEveryResultCounts) {
   }
 }
 
+/// Where the oracle of a whole step takes too long, a sample of rows or of columns finds a fault of all of them.
+TEST(CheckedSteps, LongOnesAreSampled) {
+  Builder b;
+  const Value x = b.input("x", {300, 128}), w = b.parameter("w", {128, 128});
+  b.output(matmul_nt(b, x, w));
+  const Program program = b.take();
+  const auto run = [&](const Kernel* kernel) {
+    Session session(program, device(Backend::cpu), {.choose = [&](const Step&) { return kernel; }});
+    set_leaves(session);
+    return check_steps(session);
+  };
+  const CheckedRun right = run(nullptr);
+  EXPECT_FALSE(right.fault);
+  EXPECT_GT(right.elements, 128);
+  EXPECT_LT(right.elements, 300 * 128);
+  const Kernel wrong = then("matmul_nt", [&](const Call& call) {
+    for (Index i = 0; i < 300 * 128; ++i) static_cast<float*>(call.tensors.back().data)[i] += 100;
+  });
+  EXPECT_EQ(fault_of(run(&wrong)).step, 0u);
+}
+
 TEST(CheckedMemory, AStepLeavesWhatItReads) {
   const Differentiated d = block();
   const Kernel writes = then("rmsnorm", [](const Call& call) { static_cast<float*>(call.tensors[0].data)[4] += 1; });
@@ -211,7 +223,7 @@ TEST(CheckedMemory, TheWholeRunHasTheBitsOfItsSteps) {
   const Differentiated d = block();
   std::size_t step = 0, calls = 0;
   while (d.program.steps[step].op->name != "rmsnorm_backward") ++step;
-  const Kernel drifts = then("rmsnorm_backward", [&](const Call& call) {  // within its bound, but not always the same
+  Kernel drifts = then("rmsnorm_backward", [&](const Call& call) {  // within its bound, but not always the same
     float& y = static_cast<float*>(call.tensors.back().data)[0];
     if (++calls % 2 == 0) y = std::nextafter(y, 2 * y);
   });
@@ -219,6 +231,9 @@ TEST(CheckedMemory, TheWholeRunHasTheBitsOfItsSteps) {
   ASSERT_TRUE(run.fault);
   EXPECT_EQ(run.steps, d.program.steps.size());
   EXPECT_EQ(run.fault->label, "the whole run");
+  EXPECT_EQ(run.fault->finding.kind, falsify::Finding::Kind::bits);
+  drifts.deterministic = false;
+  EXPECT_FALSE(checked(d, device(Backend::cpu), step, &drifts).fault);
 }
 
 TEST(CheckedMemory, ACheckedRunLeavesWhatOneRunDoes) {
@@ -230,12 +245,7 @@ TEST(CheckedMemory, ACheckedRunLeavesWhatOneRunDoes) {
   for (const Value g : d.gradients) EXPECT_EQ(once.get<float>(g), checked_once.get<float>(g));
 }
 
-INSTANTIATE_TEST_SUITE_P(On, CheckedRuns, testing::Values(Backend::cpu, Backend::cuda_host, Backend::vulkan),
-                         [](const auto& info) {
-                           std::string text(name(info.param));
-                           std::ranges::replace(text, '-', '_');
-                           return text;
-                         });
+INSTANTIATE_TEST_SUITE_P(On, CheckedRuns, kBackends, backend_name);
 
 }  // namespace
 }  // namespace assay::program::check_test

@@ -10,6 +10,7 @@
 
 #include "blocks.hpp"
 #include "core/errors.hpp"
+#include "on_device.hpp"
 
 namespace assay::program::session_test {
 namespace {
@@ -44,17 +45,7 @@ std::vector<DeviceCase> device_cases() {
           {block_case("lora_on_all"), 0.9}, {block_case("tied_loss"), 0.5}};
 }
 
-class Sessions : public testing::TestWithParam<Backend> {
- protected:
-  void SetUp() override {
-    try {
-      device_ = &device(GetParam());
-    } catch (const Unavailable& e) {
-      GTEST_SKIP() << e.what();
-    }
-  }
-  Device* device_ = nullptr;
-};
+class Sessions : public OnDevice {};
 
 TEST_P(Sessions, ReuseOfMemoryChangesNoBit) {
   for (const auto& [c, share] : device_cases()) {
@@ -133,12 +124,7 @@ TEST_P(Sessions, GradientsAddUpOverRunsUntilTheyAreCleared) {
   EXPECT_EQ(results(session, d, c), once);
 }
 
-INSTANTIATE_TEST_SUITE_P(On, Sessions, testing::Values(Backend::cpu, Backend::cuda_host, Backend::vulkan),
-                         [](const auto& info) {
-                           std::string text(name(info.param));
-                           std::ranges::replace(text, '-', '_');
-                           return text;
-                         });
+INSTANTIATE_TEST_SUITE_P(On, Sessions, kBackends, backend_name);
 
 TEST(Plans, LivesThatMeetShareNothing) {
   const Differentiated d = Block(block_case("tied_loss")).differentiated();

@@ -12,7 +12,8 @@ const Parameter& parameter(const Program& program, std::string_view name);
 Index parameter_count(const Program& program, bool trainable_only = false);
 
 /// Values of a parameter before training, which depend on seed, full name and position alone: ones for norms, zeros for
-/// biases and for an adapter's B, else approximately normal(0, 0.02), never beyond 6 deviations. The same on every
+/// biases and for an adapter's B, else approximately normal(0, 0.02), the usual
+/// initializer_range of Hugging Face configurations, never beyond 6 deviations. The same on every
 /// platform.
 std::vector<float> initial_values(std::string_view name, const Shape& shape, std::uint64_t seed);
 void initialize(Session& session, std::uint64_t seed);

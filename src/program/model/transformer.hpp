@@ -29,7 +29,7 @@ struct TransformerConfig {
   Index head_dim = 0;             ///< heads * head_dim need not be the hidden size
   Index layers = 1, vocabulary = 1;
   double theta = 10000;    ///< base of the rotary embedding, in halves; 0 or less: no rotation
-  double eps = 1e-6;       ///< of every norm
+  double eps = 1e-6;       ///< of every norm, as in Qwen2
   bool qkv_bias = false;   ///< as in Qwen2
   bool qk_norm = false;    ///< RMS norm of each head of q and k, as in Qwen3
   bool causal = true;      ///< false: an encoder
