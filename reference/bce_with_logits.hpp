@@ -15,7 +15,7 @@ template <class T>
 void bce_with_logits(View<const T> logits, View<const T> targets, View<const T> pos_weight, View<T> loss) {
   const Index classes = logits.dim(1);
   for (Index i = 0; i < logits.dim(0); ++i) {
-    Sum<T> sum, cancelling;
+    Sum<T> sum, cancelling, of_exponentials;
     for (Index j = 0; j < classes; ++j) {
       const T x = logits(i, j), t = targets(i, j);
       const T beside = log1p(exp(-absolute(x)));
@@ -23,9 +23,14 @@ void bce_with_logits(View<const T> logits, View<const T> targets, View<const T> 
       sum += (T(1) - t) * (maximum(x, T(0)) + beside);
       if (!lost<T>(Loss::stable)) continue;
       cancelling += (T(1) - t) * x;
-      cancelling += T(T((pos_weight(j) - T(1)) * t) + T(1)) * (maximum(-x, T(0)) + beside);
+      const T weight = T(T((pos_weight(j) - T(1)) * t) + T(1)), most = maximum(-x, T(0));
+      cancelling += weight * (most + beside);
+      of_exponentials += (T(1) - t) * x;  // as PyTorch before 1.12 computes it
+      of_exponentials += weight * (log(exp(-most) + exp(-x - most)) + most);
     }
-    const T losses = lost<T>(Loss::stable) ? any_formula(sum.value(), cancelling.value()) : sum.value();
+    const T losses = lost<T>(Loss::stable)
+                         ? any_formula(any_formula(sum.value(), cancelling.value()), of_exponentials.value())
+                         : sum.value();
     loss(i) = quotient(losses, T(static_cast<double>(classes)));
   }
 }

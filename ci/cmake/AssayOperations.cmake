@@ -64,7 +64,7 @@ endfunction()
 # assay_add_command(NAME OPERATIONS): the executable NAME with every command of `assay`, for these operations.
 function(assay_add_command name operations)
   add_executable(${name} $<TARGET_OBJECTS:${operations}>)
-  target_link_libraries(${name} PRIVATE assay::main)
+  target_link_libraries(${name} PRIVATE assay::main assay::serve)
 endfunction()
 
 # assay_add_tests(NAME OPERATIONS): the executable NAME, and a ctest entry for each of its tests.
@@ -78,7 +78,7 @@ function(assay_add_tests name operations)
   set_source_files_properties(${generated} PROPERTIES GENERATED TRUE)
   add_executable(${name} $<TARGET_OBJECTS:${operations}> $<TARGET_OBJECTS:assay::tests> ${generated})
   add_dependencies(${name} ${operations})
-  target_link_libraries(${name} PRIVATE assay::falsify GTest::gtest)
+  target_link_libraries(${name} PRIVATE assay::falsify assay::serve GTest::gtest)
   target_include_directories(${name} PRIVATE $<TARGET_PROPERTY:${operations},INCLUDE_DIRECTORIES>)
   gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60)
 endfunction()

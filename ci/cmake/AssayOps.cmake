@@ -21,8 +21,8 @@ function(assay_require_layer folder extension)
       file(STRINGS ${PROJECT_SOURCE_DIR}/${folder}/${forward}.${extension} named REGEX "${op}" LIMIT_COUNT 1)
     endif()
     if(NOT EXISTS ${PROJECT_SOURCE_DIR}/${folder}/${op}.${extension} AND NOT named)
-      message(FATAL_ERROR "${folder}/${op}.${extension} is missing: contracts/${op}.yaml makes ${op} an "
-                          "operation, so add that file or remove the contract.")
+      message(SEND_ERROR "${folder}/${op}.${extension} is missing: contracts/${op}.yaml makes ${op} an "
+                         "operation, so add that file or remove the contract.")
     endif()
   endforeach()
 endfunction()

@@ -30,6 +30,10 @@ if(ASSAY_CUDA)
   set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION -std=c++20)
 endif()
 
+# Paths in programs, such as a kernel's source, begin at the top of the repository.
+set(map -fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=)
+add_compile_options($<$<COMPILE_LANGUAGE:CXX>:${map}> $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=${map}>)
+
 # Contraction would fuse a*b+c although the kernel or reference has two roundings.
 add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wall> $<$<COMPILE_LANGUAGE:CXX>:-Wextra>
                     $<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off>)

@@ -208,7 +208,7 @@ class Campaign {
       result_.shortfall = {
           refused,
           fmt::format(
-              "without the refused cases {:.0f}% of the elements of a default campaign are left, and a third is the least: {}",
+              "without the refused cases {:.0f}% of the elements of a default campaign are left, and at least a third is required: {}",
               100 * accepted, some->reason)};
     else if (refusing != result_.obligations.end())
       result_.shortfall = {refused, fmt::format("{}: {}", refusing->info->id, refusing->reason)};

@@ -36,20 +36,12 @@ void identify(Kernel& kernel) {
   kernel.backend = mutant && parts[1] == kAdversarial ? Backend::cpu : backend_from(parts[1]);
 }
 
-/// The path without the folder in which this file's own path begins.
-std::string_view below_top(std::string_view path) {
-  constexpr std::string_view kOwn = "src/runtime/registry.cpp";
-  const std::string_view own = std::source_location::current().file_name(),
-                         top = own.substr(0, own.size() - kOwn.size());
-  return path.starts_with(top) ? path.substr(top.size()) : path;
-}
-
 }  // namespace
 
 KernelRegistration::KernelRegistration(const Kernel& kernel, std::source_location where) {
   Kernel row = kernel;
   identify(row);
-  row.source = below_top(where.file_name());
+  row.source = where.file_name();  // -fmacro-prefix-map (AssayOptions.cmake) makes it relative
   auto& list = all();
   list.insert(std::ranges::upper_bound(list, row.id, {}, &Kernel::id), std::move(row));
 }

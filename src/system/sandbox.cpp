@@ -251,6 +251,11 @@ bool filter_system_calls(Sandbox kind) {
   // Deny memory that no limit counts: shared mappings, growing stacks, segments, messages.
   filter.deny_with_bits(SYS_mmap, 3, MAP_SHARED | MAP_GROWSDOWN);
   filter.deny({SYS_memfd_create, kMemfdSecret, SYS_shmget, SYS_shmat, SYS_shmctl, SYS_msgget, SYS_semget, SYS_mq_open});
+  // Deny timers: a handler that runs right after the call could mend its outputs before they are read.
+  filter.deny({SYS_timer_create, SYS_setitimer});
+#if defined(SYS_alarm)
+  filter.deny({SYS_alarm});
+#endif
   // Deny ways around this filter, and interfaces that no kernel needs.
   filter.deny({SYS_io_uring_setup, SYS_io_uring_enter, SYS_io_uring_register, SYS_userfaultfd, SYS_bpf,
                SYS_perf_event_open, SYS_add_key, SYS_request_key, SYS_keyctl, SYS_unshare, SYS_setns});

@@ -200,6 +200,11 @@ TEST(Sandbox, AKernelOnTheHostGetsNothingThatOutlivesOrOutgrowsIt) {
     denied("io_uring", syscall(SYS_io_uring_setup, 4, parameters));
     denied("perf_event_open", syscall(SYS_perf_event_open, parameters, 0, -1, -1, 0));
     denied("unshare", unshare(CLONE_NEWUSER));
+    timer_t timer{};
+    const itimerval soon{{0, 1000}, {0, 1000}};
+    denied("timer_create", timer_create(CLOCK_MONOTONIC, nullptr, &timer));
+    denied("setitimer", setitimer(ITIMER_REAL, &soon, nullptr));
+    denied("alarm", static_cast<int>(alarm(1)));
     denied("chmod", chmod("/", 0755));
 #if !defined(ASSAY_SANITIZED)
     denied("a socket", socket(AF_UNIX, SOCK_STREAM, 0));
