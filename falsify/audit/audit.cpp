@@ -116,12 +116,19 @@ class Audit {
     if (failed_) report_["verdict"] = "failed";
     else if (!report_["disagreements"].empty()) report_["verdict"] = "disagrees";
     else if (report_["sums"].empty() && !subject.sums.empty()) report_["verdict"] = "refused";
+    else if (report_["sums"].empty() && !measured("batch_invariant") && !measured("deterministic"))
+      report_["verdict"] = "not measured";
     else report_["verdict"] = "agrees";
     report_["device"] = worker_.device();
     return report_;
   }
 
  private:
+  bool measured(const char* property) const {
+    const auto at = report_.find(property);
+    return at != report_.end() && at->contains("value");
+  }
+
   /// Runs f; a refusal is reported, and a failure of the kernel fails the audit.
   template <class F>
   void attempt(F f, std::string_view what) {
@@ -271,9 +278,10 @@ std::string table(const json& report) {
   std::string text;
   for (const json& kernel : report["kernels"]) print(text, kernel);
   const json& totals = report["totals"];
-  text += fmt::format("\n{} kernels: {} agree, {} disagree, {} failed, {} refused, {} unavailable\n",
+  text += fmt::format("\n{} kernels: {} agree, {} disagree, {} failed, {} refused, {} not measured, {} unavailable\n",
                       report["kernels"].size(), totals["agrees"].dump(), totals["disagrees"].dump(),
-                      totals["failed"].dump(), totals["refused"].dump(), totals["unavailable"].dump());
+                      totals["failed"].dump(), totals["refused"].dump(), totals["not measured"].dump(),
+                      totals["unavailable"].dump());
   return text;
 }
 

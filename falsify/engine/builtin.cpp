@@ -190,7 +190,7 @@ const CheckDraws kDraws[] = {
      {.strategies = {one_hot, distinct_index, exact_integers, gaussian, same_sign, cancellation, graded, dominant,
                      subnormal, huge, signed_zeros},
       .directed = true,
-      .often_shapes_of_heads = true,
+      .every_region = true,
       .fills = Turn{4, 2},
       .oracle_use = OracleUse::sample}},
     // Sums of integers are exact however long they are, and cost little.

@@ -103,8 +103,9 @@ std::string Floor::lacks(std::span<const Coverage> covered, const std::vector<bo
     if (lack.oracle) return fmt::format("no obligation with an oracle had a case of the shapes '{}'", shapes);
   }
   if (const double reached = depth(covered, counts); reached < kMinDepth)
-    return fmt::format("{:.1f}% of the elements of a default campaign, of which at least a third is required: give --cases 100, the default, or more",
-                       100 * reached);
+    return fmt::format(
+        "{:.1f}% of the elements of a default campaign, of which at least a third is required: give --cases 100, the default, or more",
+        100 * reached);
   return {};
 }
 

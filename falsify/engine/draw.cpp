@@ -150,9 +150,11 @@ std::vector<Index> draw_dims(const OpDescriptor& op, const DrawSpec& spec, Rando
 }
 
 /// Limits in seconds on a case in a joint shape: usual; usual with heads, whose other cases cost as much. If a region
-/// has no shape within the limit, its cheapest may cost more: kMaxOfWhole with a whole oracle (only with heads or in
-/// blocks), else kMaxOfSampled. One case in ten without a whole oracle takes any shape within kMaxOfSampled.
-constexpr double kUsualJoint = 0.015, kUsualHeads = 0.04, kMaxOfWhole = 0.04, kMaxOfSampled = 0.2, kSampledShare = 0.1;
+/// has no shape within the limit, its cheapest may cost more: kMaxOfModels for the differential, whose campaigns need
+/// every region; kMaxOfWhole with a whole oracle (only with heads or in blocks), else kMaxOfSampled. One case in ten
+/// without a whole oracle takes any shape within kMaxOfSampled.
+constexpr double kUsualJoint = 0.015, kUsualHeads = 0.04, kMaxOfWhole = 0.04, kMaxOfSampled = 0.2, kMaxOfModels = 1,
+                 kSampledShare = 0.1;
 
 bool whole_tiles(const std::vector<Index>& dims) {
   return std::ranges::all_of(dims, [](Index n) { return n < 4 || n % (n < 16 ? 4 : 16) == 0; });
@@ -514,28 +516,33 @@ void make_joint(const OpDescriptor& op, const DrawSpec& spec, const OversizedDim
   const std::size_t regions = op.shapes.size();
   const bool sampled = spec.oracle_use != OracleUse::whole,
              any = sampled && Random(derive(c.seed, "sampled")).chance(kSampledShare);
-  const double most = sampled                           ? kMaxOfSampled
+  const double most = spec.every_region                 ? kMaxOfModels
+                      : sampled                         ? kMaxOfSampled
                       : has_heads(op) || spec.in_blocks ? kMaxOfWhole
                                                         : kUsualJoint,
-               usual = any             ? most
+               usual = any             ? kMaxOfSampled
                        : has_heads(op) ? kUsualHeads
                                        : kUsualJoint;
   for (std::size_t next = 0; next < regions; ++next) {
     const std::size_t region = (turn.round + turn.obligation + next) % regions;
     const std::size_t shapes = shapes_in(op, op.shapes[region]), first = random.below(shapes);
-    std::vector<Index> dims;
-    double seconds = INFINITY;
-    for (std::size_t s = 0; s < shapes && seconds > usual; ++s) {
-      std::vector<Index> other = joint_dims(op, shape_at(op, op.shapes[region], (first + s) % shapes), random);
-      const double cost = case_cost(op, other, spec.in_blocks, spec.oracle_use);
-      if (cost < seconds) seconds = cost, dims = std::move(other);
+    std::vector<std::pair<double, std::vector<Index>>> drawn;
+    double cheapest = INFINITY;
+    for (std::size_t s = 0; s < shapes; ++s) {
+      std::vector<Index> dims = joint_dims(op, shape_at(op, op.shapes[region], (first + s) % shapes), random);
+      const double cost = case_cost(op, dims, spec.in_blocks, spec.oracle_use);
+      cheapest = std::min(cheapest, cost);
+      drawn.emplace_back(cost, std::move(dims));
+      if (cost <= usual) break;
     }
-    if (seconds > most) continue;
+    if (cheapest > most) continue;
+    const double limit = std::max(usual, spec.every_region ? std::min(2 * cheapest, most) : cheapest);
+    auto& [seconds, dims] = *std::ranges::find_if(drawn, [&](const auto& d) { return d.first <= limit; });
     c.dims = std::move(dims);
     c.region = static_cast<int>(region);
     // Each region is combined with each choice. The last choice, which enables an option, comes first and twice: few
     // cases have both a mask and a second tile.
-    std::uint64_t choice = turn.round + turn.round / regions;
+    std::uint64_t choice = (turn.round + turn.obligation) / regions + region;
     for (std::size_t p = 0; p < c.params.size(); ++p)
       if (const auto& choices = op.params[p].choices; !choices.empty()) {
         c.params[p] = choices[choices.size() - 1 - choice % (choices.size() + 1) % choices.size()];
@@ -632,8 +639,7 @@ namespace {
 
 /// Assigns strategies and special dims to rounds. Strategies take turns. Out of every:
 ///   12 rounds (or as the check says), one has a far dim;
-///   16 rounds (8 in blocks, and for the differential with heads, whose shapes have six dims), one has a shape of the
-///   contract;
+///   16 rounds (8 in blocks, and for the differential), one has a shape of the contract;
 ///   16 rounds (relations: 32), one has a dim of any extent;
 ///   16 rounds, several dims are as large as a case affords: in three for the differential and `exact`, in one for
 ///   `statistical` and `nonfinite`;
@@ -652,7 +658,7 @@ void choose_special_case(const OpDescriptor& op, const ObligationInfo& obligatio
   };
   if (!spec.large) spec.far = turn_of(spec.far_every, spec.far_every - 1);
   if (!spec.large) spec.extent = turn_of(spec.oracle_use == OracleUse::whole ? 32 : 16, 10);
-  const std::uint64_t joint = spec.in_blocks || (has_heads(op) && spec.often_shapes_of_heads) ? 8 : 16;
+  const std::uint64_t joint = spec.in_blocks || spec.every_region ? 8 : 16;
   if (spec.largest == 0 && !op.shapes.empty()) spec.joint = spec.large ? turn_of(4, 1) : turn_of(joint, 5);
   spec.any_two = turn_of(3, 2).has_value();
   spec.far_rows = !spec.large && turn_of(24, 8).has_value();

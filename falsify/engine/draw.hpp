@@ -46,8 +46,8 @@ struct DrawSpec {
   bool any_two = false;          ///< of large cases: any two dims, not only those of the outputs
   std::uint64_t far_every = 12;  ///< rounds from one far dim to the next
   std::optional<Strategy> far_strategy{};  ///< of cases with a far dim; else any
-  /// shapes of operations with heads come in every eighth round, as where kernels run in blocks
-  bool often_shapes_of_heads = false;
+  /// the contract's shapes come in every eighth round, as where kernels run in blocks, and expensive ones too
+  bool every_region = false;
   std::optional<Turn> fills{};              ///< when several dims are as large as a case affords
   Index largest = 0;                        ///< of large cases, if not 0: every dim is between half of this and this
   int every = 1;                            ///< one case in this number of rounds of a campaign

@@ -138,8 +138,8 @@ void expect_evidence(const json& e, std::string_view kernel) {
   if (e["cases"] != totals.cases || e["elements"] != totals.elements || e["worst"] != totals.worst)
     throw Flaw{"its totals are not those of its obligations"};
   if (3 * (totals.cases - totals.refused) < totals.cases)
-    throw Flaw{fmt::format("the kernel refused {} of {} cases: at least a third must be left", totals.refused,
-                           totals.cases)};
+    throw Flaw{
+        fmt::format("the kernel refused {} of {} cases: at least a third must be left", totals.refused, totals.cases)};
   if (totals.cases < e["draws"].get<std::int64_t>())
     throw Flaw{"it has fewer cases than it says were drawn for one obligation"};
 }

@@ -53,7 +53,7 @@ int run(const Options& o) {
     tasks.push_back({std::string(k->id), [k, limit] { return audited(k, limit); }});
   std::vector<json> kernels = falsify::run_tasks(tasks, jobs_for(o.jobs), [](const json*) {});
   std::ranges::sort(kernels, {}, [](const json& k) { return k["kernel"].get<std::string>(); });
-  json totals{{"agrees", 0}, {"disagrees", 0}, {"failed", 0}, {"refused", 0}, {"unavailable", 0}};
+  json totals{{"agrees", 0}, {"disagrees", 0}, {"failed", 0}, {"refused", 0}, {"not measured", 0}, {"unavailable", 0}};
   for (const json& k : kernels) {
     json& count = totals[k["verdict"].get<std::string>()];
     count = count.get<int>() + 1;
@@ -63,7 +63,9 @@ int run(const Options& o) {
   fmt::print("{}", o.json ? report.dump(1) + "\n" : falsify::audit::table(report));
   if (totals["disagrees"] != 0 || totals["failed"] != 0) return kFalsified;
   const bool named = !o.backend.empty() || !o.kernel.empty() || foreign;
-  return named && (totals["unavailable"] != 0 || totals["refused"] != 0) ? kUnavailable : kNothingFalsified;
+  return named && (totals["unavailable"] != 0 || totals["refused"] != 0 || totals["not measured"] != 0)
+             ? kUnavailable
+             : kNothingFalsified;
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 
 #include "contract/enforce.hpp"
 #include "core/errors.hpp"
@@ -10,6 +11,13 @@
 #include "serve/select.hpp"
 
 namespace assay::program {
+namespace {
+
+double seconds_since(std::chrono::steady_clock::time_point begin) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+}  // namespace
 
 Session::Session(Program program, Device& device, SessionOptions options)
     : program_(std::move(program)), device_(device), plan_(program::plan(program_, options.reuse)) {
@@ -132,8 +140,28 @@ void Session::run() {
     recording_->run();
     return;
   }
+  const auto begin = std::chrono::steady_clock::now();
   for (std::size_t s = 0; s < calls_.size(); ++s) kernels_[s]->run(calls_[s], device_);
   device_.synchronize();
+  seconds_ = seconds_since(begin);
+}
+
+std::vector<double> Session::step_seconds() {
+  std::vector<double> seconds;
+  for (std::size_t s = 0; s < calls_.size(); ++s) {
+    const auto step = [&] { kernels_[s]->run(calls_[s], device_); };
+    const std::unique_ptr<RecordedWork> recording = device_.record(step);
+    if (recording) {
+      recording->run(), recording->run();  // the first run may load code
+      seconds.push_back(recording->seconds());
+    } else {
+      step();
+      const auto begin = std::chrono::steady_clock::now();
+      step();
+      seconds.push_back(seconds_since(begin));
+    }
+  }
+  return seconds;
 }
 
 }  // namespace assay::program

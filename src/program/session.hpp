@@ -46,6 +46,12 @@ class Session {
   /// Runs every step, and returns when the results may be read. Allocates nothing. The first run after set() evaluates
   /// the contracts' preconditions. Throws ContractViolation or what the device throws.
   void run();
+  /// Returns the seconds that the device took for the last run: by the device's clock, or by the host's where kernels
+  /// run on the host. Throws Unavailable if the device has no clock.
+  double seconds() const { return recording_ ? recording_->seconds() : seconds_; }
+  /// Runs each step alone and returns the seconds of each, as seconds() does. Values and gradients are undefined
+  /// afterwards.
+  std::vector<double> step_seconds();
 
   const Program& program() const { return program_; }
   const Plan& plan() const { return plan_; }
@@ -68,6 +74,7 @@ class Session {
   std::vector<const Kernel*> kernels_;
   std::vector<std::int32_t> last_user_;      ///< of each slot: the storage that holds it after a run
   std::unique_ptr<RecordedWork> recording_;  ///< all steps; null where the device runs kernels at once
+  double seconds_ = 0;                       ///< of the last run on the host
   bool unchecked_ = true;                    ///< inputs have changed since the preconditions were evaluated
 };
 

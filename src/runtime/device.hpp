@@ -89,6 +89,8 @@ class RecordedWork {
   virtual ~RecordedWork() = default;
   /// Submits all of it at once, behind what was submitted before, and waits. Throws DeviceError.
   virtual void run() = 0;
+  /// Returns the seconds that the device took for the last run, by its own clock. Throws Unavailable if it has none.
+  virtual double seconds() const = 0;
 };
 
 class Device {

@@ -35,7 +35,7 @@ struct Kernel {
   std::string_view source{};    ///< file that registers it, relative to the top of the repository
   std::string_view summary;     ///< one line: the algorithm, its tiles
   KernelRole role = KernelRole::kernel;
-  std::string_view fault{};  ///< of a mutant: description of the fault
+  std::string_view fault{};        ///< of a mutant: description of the fault
   std::string_view fault_class{};  ///< of a mutant: one of the classes of falsify/mutation/faults.py
   bool scored = false;             ///< a mutant of the set `scored` (falsify/mutation/faults.py), which may survive
 

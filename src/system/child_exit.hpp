@@ -10,7 +10,7 @@
 extern "C" void __gcov_dump();  // <gcov.h> of GCC 12 is for C only
 #endif
 
-namespace assay::falsify {
+namespace assay {
 
 /// Ends a forked process without running the parent's destructors and exit handlers.
 [[noreturn]] inline void leave(int status) {
@@ -32,4 +32,4 @@ inline void await_counts([[maybe_unused]] pid_t pid) {
 #endif
 }
 
-}  // namespace assay::falsify
+}  // namespace assay

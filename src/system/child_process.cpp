@@ -25,7 +25,7 @@
 #include "system/child_exit.hpp"
 #include "system/sandbox.hpp"
 
-namespace assay::falsify {
+namespace assay {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -146,4 +146,4 @@ int end_process(pid_t pid) {
   return status;
 }
 
-}  // namespace assay::falsify
+}  // namespace assay

@@ -5,7 +5,7 @@
 
 #include <chrono>
 
-namespace assay::falsify {
+namespace assay {
 
 /// Calls fork(). This process becomes the subreaper of the child's orphans (PR_SET_CHILD_SUBREAPER) and no other
 /// process may trace it from then on (sandbox.hpp). Throws Unavailable if no process can be started.
@@ -25,4 +25,4 @@ bool has_ended(pid_t pid, int milliseconds);
 /// Kills, within kToEnd, the children of this process that fork_process() did not start: orphans of ended children.
 void end_orphans();
 
-}  // namespace assay::falsify
+}  // namespace assay

@@ -2,7 +2,7 @@
 
 #include <sys/wait.h>
 
-namespace assay::falsify {
+namespace assay {
 namespace {
 
 constexpr std::array kSignals{SIGINT, SIGTERM};
@@ -46,4 +46,4 @@ void restore_signals() {
   catching = false;
 }
 
-}  // namespace assay::falsify
+}  // namespace assay

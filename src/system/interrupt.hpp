@@ -5,7 +5,7 @@
 
 #include <array>
 
-namespace assay::falsify {
+namespace assay {
 
 /// A signal ended the run before it was complete.
 struct EndedBySignal {
@@ -33,4 +33,4 @@ bool ends_run(int wait_status);
 /// In a forked child: restores default SIGINT and SIGTERM handling.
 void restore_signals();
 
-}  // namespace assay::falsify
+}  // namespace assay

@@ -13,7 +13,7 @@
 
 #include "core/errors.hpp"
 
-namespace assay::falsify {
+namespace assay {
 namespace {
 
 /// The three pipes to the program, with the ends of both sides.
@@ -100,4 +100,4 @@ Finished run_program(const std::vector<std::string>& command, std::string_view i
   return done;
 }
 
-}  // namespace assay::falsify
+}  // namespace assay

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-namespace assay::falsify {
+namespace assay {
 
 struct Finished {
   int code = 0;  ///< exit code; 128 plus the signal's number if killed by a signal
@@ -20,4 +20,4 @@ struct Finished {
 /// Unavailable, with `remedy`, if there is no such program.
 Finished run_program(const std::vector<std::string>& command, std::string_view input, const std::string& remedy);
 
-}  // namespace assay::falsify
+}  // namespace assay

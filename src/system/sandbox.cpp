@@ -32,7 +32,7 @@
 #include "system/child_exit.hpp"
 #include "system/child_process.hpp"
 
-namespace assay::falsify {
+namespace assay {
 namespace {
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -330,4 +330,4 @@ Locks locks_here() {
   return locks;
 }
 
-}  // namespace assay::falsify
+}  // namespace assay

@@ -8,7 +8,7 @@
 
 #include <cstddef>
 
-namespace assay::falsify {
+namespace assay {
 
 /// host: a kernel that runs on this processor and needs few system calls. device: the GPU's driver runs in the same
 /// process; it opens sockets, maps shared memory, writes caches and names its threads.
@@ -44,4 +44,4 @@ Locks enter_sandbox(int channel, int output, Sandbox kind);
 /// Returns the locks in effect in a host sandbox, by entering one.
 Locks locks_here();
 
-}  // namespace assay::falsify
+}  // namespace assay

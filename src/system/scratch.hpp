@@ -11,7 +11,7 @@
 #include "core/errors.hpp"
 #include "core/files.hpp"
 
-namespace assay::falsify {
+namespace assay {
 
 class Scratch {
  public:
@@ -33,4 +33,4 @@ class Scratch {
   std::string path_;
 };
 
-}  // namespace assay::falsify
+}  // namespace assay

@@ -3,7 +3,7 @@
 #include <array>
 #include <cstdint>
 
-namespace assay::falsify {
+namespace assay {
 namespace {
 
 using Word = std::uint32_t;
@@ -72,4 +72,4 @@ std::string sha256(std::string_view text) {
   return hex;
 }
 
-}  // namespace assay::falsify
+}  // namespace assay

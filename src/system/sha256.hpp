@@ -4,9 +4,9 @@
 #include <string>
 #include <string_view>
 
-namespace assay::falsify {
+namespace assay {
 
 /// Returns the digest of the text's bytes, as 64 lower-case hexadecimal digits.
 std::string sha256(std::string_view text);
 
-}  // namespace assay::falsify
+}  // namespace assay

@@ -45,8 +45,8 @@ std::map<std::string_view, std::vector<int>> drawn_regions(const OpDescriptor& o
   return drawn;
 }
 
-/// Default campaigns draw every listed region: each of the engine's own checks draws each region once in six joint
-/// rounds; other obligations draw as many joint cases, of affordable regions. The test logs the counts.
+/// The differential of a default campaign draws every listed region; another obligation draws each region that some
+/// other one can afford. The test logs the counts.
 TEST(Joint, DefaultCampaignsContainEveryRegion) {
   for (const OpDescriptor* op : operations())
     for (const bool in_blocks : {false, true}) {
@@ -58,13 +58,14 @@ TEST(Joint, DefaultCampaignsContainEveryRegion) {
         for (std::size_t r = 0; r < counts.size(); ++r) obligations_with[r] += counts[r] > 0;
         const auto& info = *std::ranges::find(op->obligations, id, &ObligationInfo::id);
         const DrawSpec spec = draw_spec(info.by);
-        const bool heads = info.by == "differential" && has_heads(*op);
-        const int all = std::reduce(counts.begin(), counts.end()), least = spec.large ? 2 : in_blocks || heads ? 12 : 6;
+        const int all = std::reduce(counts.begin(), counts.end()), least = spec.large                       ? 2
+                                                                           : in_blocks || spec.every_region ? 12
+                                                                                                            : 6;
         EXPECT_GE(all, least) << op->name << '\n' << log;
         EXPECT_LE(all, least + 1) << op->name << '\n' << log;
-        if (spec.oracle_use != OracleUse::sample) continue;
+        if (!spec.every_region) continue;
         for (std::size_t r = 0; r < counts.size(); ++r)
-          EXPECT_GE(counts[r], least / 6) << id << " draws too little of " << op->shapes[r].name << '\n' << log;
+          EXPECT_GE(counts[r], 1) << id << " draws too little of " << op->shapes[r].name << '\n' << log;
       }
       for (std::size_t r = 0; r < op->shapes.size(); ++r)
         EXPECT_GE(obligations_with[r], 2) << op->name << " draws too little of " << op->shapes[r].name << '\n' << log;
@@ -96,7 +97,7 @@ TEST(Joint, EveryShapeIsAffordableSomewhere) {
         Random random(1);
         const std::vector<Index> dims = joint_dims(*op, shape_at(*op, region, s), random);
         const double cost = case_cost(*op, dims, false, OracleUse::sample);
-        EXPECT_LE(cost, 0.4) << op->name << ' ' << region.name << ' ' << fmt::format("{}", fmt::join(dims, ","));
+        EXPECT_LE(cost, 1) << op->name << ' ' << region.name << ' ' << fmt::format("{}", fmt::join(dims, ","));
       }
   }
 }

@@ -212,6 +212,7 @@ ATTACKS = {
     "starts_processes": ("system_calls_filtered",), "outlives_the_judge": ("system_calls_filtered",),
     "opens_sockets": ("system_calls_filtered",), "keeps_uncounted_memory": ("system_calls_filtered",),
     "changes_modes": ("system_calls_filtered",), "writes_files": ("files_read_only",), "kills_as_a_device": ("system_calls_filtered",),
+    "mends_by_timer": ("system_calls_filtered",),
 }
 NOBODY = 65534
 

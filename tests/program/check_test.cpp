@@ -245,7 +245,7 @@ TEST(CheckedMemory, ACheckedRunLeavesWhatOneRunDoes) {
   for (const Value g : d.gradients) EXPECT_EQ(once.get<float>(g), checked_once.get<float>(g));
 }
 
-INSTANTIATE_TEST_SUITE_P(On, CheckedRuns, kBackends, backend_name);
+INSTANTIATE_TEST_SUITE_P(On, CheckedRuns, testing::ValuesIn(built_backends()), backend_name);
 
 }  // namespace
 }  // namespace assay::program::check_test

@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <string>
+#include <vector>
 
 #include "core/errors.hpp"
 #include "runtime/device.hpp"
+#include "runtime/registry.hpp"
 
 namespace assay::program {
 
@@ -23,7 +25,13 @@ class OnDevice : public testing::TestWithParam<Backend> {
   Device* device_ = nullptr;
 };
 
-inline const auto kBackends = testing::Values(Backend::cpu, Backend::cuda_host, Backend::vulkan);
+/// The back ends that this build has kernels for.
+inline std::vector<Backend> built_backends() {
+  std::vector<Backend> backends;
+  for (const Backend backend : {Backend::cpu, Backend::cuda_host, Backend::vulkan, Backend::cuda})
+    if (std::ranges::find(kernels(), backend, &Kernel::backend) != kernels().end()) backends.push_back(backend);
+  return backends;
+}
 
 inline std::string backend_name(const testing::TestParamInfo<Backend>& info) {
   std::string text(name(info.param));

@@ -124,7 +124,26 @@ TEST_P(Sessions, GradientsAddUpOverRunsUntilTheyAreCleared) {
   EXPECT_EQ(results(session, d, c), once);
 }
 
-INSTANTIATE_TEST_SUITE_P(On, Sessions, kBackends, backend_name);
+TEST_P(Sessions, StepsTakeAsLongAsTheWhole) {
+  const BlockCase c = block_case("lora_on_all");
+  const Differentiated d = Block(c).differentiated();
+  Session session(d.program, *device_);
+  results(session, d, c);
+  EXPECT_GT(session.seconds(), 0);
+  const std::vector<double> steps = session.step_seconds();
+  ASSERT_EQ(steps.size(), d.program.steps.size());
+  double sum = 0;
+  for (std::size_t s = 0; s < steps.size(); ++s) {
+    EXPECT_GE(steps[s], 0) << describe(d.program.steps[s]);
+    sum += steps[s];
+  }
+  fmt::print("{:.3f} ms in one run, {:.3f} ms step by step\n", 1e3 * session.seconds(), 1e3 * sum);
+  // Clocks of milliseconds or of ticks would be off by more than any load of the machine.
+  EXPECT_LT(sum, 100 * session.seconds());
+  EXPECT_GT(sum, 0.01 * session.seconds());
+}
+
+INSTANTIATE_TEST_SUITE_P(On, Sessions, testing::ValuesIn(built_backends()), backend_name);
 
 TEST(Plans, LivesThatMeetShareNothing) {
   const Differentiated d = Block(block_case("tied_loss")).differentiated();

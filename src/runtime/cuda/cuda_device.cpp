@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "runtime/registry.hpp"
 
@@ -11,6 +12,39 @@ namespace {
 std::string version(int number) { return std::to_string(number / 1000) + "." + std::to_string(number % 1000 / 10); }
 
 }  // namespace
+
+/// A captured graph, and the memory that its kernels allocated for themselves.
+struct CudaDevice::Recorded final : RecordedWork {
+  explicit Recorded(CudaDevice& on) : device(on) {
+    device.check("cudaEventCreate", cudaEventCreate(&begin));
+    device.check("cudaEventCreate", cudaEventCreate(&end));
+  }
+  ~Recorded() override {
+    if (!device.dead_.empty()) return;  // the context is gone
+    if (graph != nullptr) static_cast<void>(cudaGraphExecDestroy(graph));
+    for (const cudaEvent_t event : {begin, end}) static_cast<void>(cudaEventDestroy(event));
+    for (void* const address : kept) static_cast<void>(cudaFree(address));
+  }
+  Recorded(const Recorded&) = delete;
+  Recorded& operator=(const Recorded&) = delete;
+  void run() override {
+    device.require_alive();
+    device.check("cudaEventRecord", cudaEventRecord(begin, device.stream_));
+    device.check("cudaGraphLaunch", cudaGraphLaunch(graph, device.stream_));
+    device.check("cudaEventRecord", cudaEventRecord(end, device.stream_));
+    device.synchronize();
+  }
+  double seconds() const override {
+    float milliseconds = 0;
+    device.check("cudaEventElapsedTime", cudaEventElapsedTime(&milliseconds, begin, end));
+    return 1e-3 * static_cast<double>(milliseconds);
+  }
+
+  CudaDevice& device;
+  cudaGraphExec_t graph = nullptr;
+  cudaEvent_t begin = nullptr, end = nullptr;
+  std::vector<void*> kept;
+};
 
 CudaDevice::CudaDevice() {
   int count = 0;
@@ -54,6 +88,7 @@ void CudaDevice::check(const char* call, cudaError_t status) {
   // cudaGetLastError clears a failure that the context survives; a failure that ends the context recurs on the next
   // call.
   static_cast<void>(cudaGetLastError());
+  if (recording_ != nullptr) throw error;  // a stream that captures cannot be queried, and nothing has run
   const cudaError_t after = cudaStreamQuery(stream_);
   if (after != cudaSuccess && after != cudaErrorNotReady && dead_.empty()) {
     dead_ = error.what();
@@ -87,6 +122,7 @@ void* CudaDevice::allocate_guarded(std::size_t bytes, GuardPage guard_page) {
 
 void CudaDevice::release_bytes(void* address, std::size_t) noexcept {
   if (!dead_.empty()) return;
+  if (recording_ != nullptr) return recording_->kept.push_back(address);
   if (!guarded_.holds(address)) return static_cast<void>(cudaFree(address));
   static_cast<void>(cudaStreamSynchronize(stream_));  // the next call reports a failure
   guarded_.release(address);
@@ -94,18 +130,23 @@ void CudaDevice::release_bytes(void* address, std::size_t) noexcept {
 
 void CudaDevice::upload_bytes(void* destination, const void* source, std::size_t bytes) {
   require_alive();
-  check("cudaMemcpyAsync", cudaMemcpyAsync(destination, source, bytes, cudaMemcpyHostToDevice, stream_));
-  synchronize();
+  // While recording, the copy is made now, once, into memory that a kernel has just allocated.
+  const cudaStream_t stream = recording_ != nullptr ? cudaStreamPerThread : stream_;
+  check("cudaMemcpyAsync", cudaMemcpyAsync(destination, source, bytes, cudaMemcpyHostToDevice, stream));
+  check("cudaStreamSynchronize", cudaStreamSynchronize(stream));
 }
 
 void CudaDevice::download_bytes(void* destination, const void* source, std::size_t bytes) {
-  require_alive();
+  synchronize();
   check("cudaMemcpyAsync", cudaMemcpyAsync(destination, source, bytes, cudaMemcpyDeviceToHost, stream_));
   synchronize();
 }
 
 void CudaDevice::synchronize() {
   require_alive();
+  if (recording_ != nullptr)
+    throw Unavailable("a recording",
+                      "the kernel waits for its own results, which are not there before the recording runs");
   check("cudaStreamSynchronize", cudaStreamSynchronize(stream_));
 }
 
@@ -127,6 +168,37 @@ void CudaDevice::prepare(const Kernel& kernel, const Call& call) {
   require_alive();
   const Scope preparing(preparing_);
   kernel.run(call, *this);
+}
+
+std::unique_ptr<RecordedWork> CudaDevice::record(const std::function<void()>& work) {
+  synchronize();
+  auto recorded = std::make_unique<Recorded>(*this);
+  cudaGraph_t captured = nullptr;
+  struct Capture {
+    CudaDevice& device;
+    cudaGraph_t& graph;
+    Capture(CudaDevice& on, Recorded* into, cudaGraph_t& to) : device(on), graph(to) {
+      // Kernels may allocate, which strict captures refuse.
+      device.check("cudaStreamBeginCapture", cudaStreamBeginCapture(device.stream_, cudaStreamCaptureModeRelaxed));
+      device.recording_ = into;
+    }
+    cudaError_t end() {
+      device.recording_ = nullptr;
+      return cudaStreamEndCapture(device.stream_, &graph);
+    }
+    ~Capture() {
+      if (device.recording_ == nullptr) return;
+      static_cast<void>(end());
+      static_cast<void>(cudaGetLastError());
+      if (graph != nullptr) static_cast<void>(cudaGraphDestroy(graph));
+    }
+  } capture(*this, recorded.get(), captured);
+  work();
+  check("cudaStreamEndCapture", capture.end());
+  const cudaError_t status = cudaGraphInstantiate(&recorded->graph, captured, 0);
+  static_cast<void>(cudaGraphDestroy(captured));
+  check("cudaGraphInstantiate", status);
+  return recorded;
 }
 
 void CudaDevice::allow_shared_bytes(const void* kernel, std::size_t bytes) {

@@ -4,6 +4,7 @@
 #include <cuda_runtime_api.h>
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -41,6 +42,8 @@ class CudaDevice final : public Device {
   bool has_guard_pages() const override { return true; }
   /// Loads the code that the kernel launches (loading is lazy) and creates the cuBLAS handle if needed; runs nothing.
   void prepare(const Kernel& kernel, const Call& call) override;
+  /// Captures the launches into a graph. Prepare the kernels before.
+  std::unique_ptr<RecordedWork> record(const std::function<void()>& work) override;
 
   cudaStream_t stream() const { return stream_; }
   /// Returns 10 * major + minor, such as 90.
@@ -68,6 +71,7 @@ class CudaDevice final : public Device {
   void download_bytes(void* destination, const void* source, std::size_t bytes) override;
 
  private:
+  struct Recorded;
   void require_alive() const;
   const void* filtered(const void* kernel);
   bool awaits_previous(const void* kernel, const void* launched);
@@ -78,6 +82,7 @@ class CudaDevice final : public Device {
   std::string name_;
   cudaStream_t stream_ = nullptr;
   bool preparing_ = false;
+  Recorded* recording_ = nullptr;                         ///< what the stream captures into
   LaunchFilter filter_;                                   ///< may be empty
   std::unordered_map<const void*, std::size_t> allowed_;  ///< bytes of dynamic shared memory, by kernel
   std::unordered_map<const void*, bool> awaits_;          ///< whether the code waits for the previous launch, by kernel

@@ -168,6 +168,7 @@ void Context::create_device() {
       extensions.push_back(VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
     }
   family = static_cast<std::uint32_t>(compute_family(physical));
+  timestamp_bits = physical.getQueueFamilyProperties()[family].timestampValidBits;
   const float priority = 1;
   const vk::DeviceQueueCreateInfo queues({}, family, 1, &priority);
   // No feature is enabled: robustBufferAccess, above all, would hide an access outside a buffer.

@@ -29,6 +29,7 @@ struct Context {
   vk::UniqueDevice device;
   vk::Queue queue;
   std::uint32_t family = 0;
+  std::uint32_t timestamp_bits = 0;  ///< valid bits of the queue's clock; 0: it has none
   vk::PhysicalDeviceLimits limits;
   vk::PhysicalDeviceMemoryProperties memory;
   vk::DeviceSize max_allocation = 0;

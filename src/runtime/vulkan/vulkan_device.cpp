@@ -1,6 +1,8 @@
 #include "runtime/vulkan/vulkan_device.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <utility>
@@ -44,10 +46,12 @@ struct VulkanDevice::Recorded final : RecordedWork {
   explicit Recorded(Impl& device);
   ~Recorded() override;
   void run() override;
+  double seconds() const override;
   vk::DescriptorSet descriptor_set(vk::DescriptorSetLayout layout);
 
   Impl& impl;
   vk::UniqueCommandBuffer commands;
+  vk::UniqueQueryPool times;  ///< before and after all commands; null if the queue has no clock
   std::vector<vk::UniqueDescriptorPool> descriptor_pools;
   std::uint32_t sets_left = 0;  ///< in the last pool
   std::vector<vulkan::Allocation> kept;
@@ -170,13 +174,17 @@ VulkanDevice::Recorded::Recorded(Impl& device) : impl(device) {
   vulkan::checked("vkAllocateCommandBuffers", [&] {
     commands = impl.command_buffer();
     commands->begin(vk::CommandBufferBeginInfo{});
+    if (impl.context.timestamp_bits == 0) return;
+    times = impl.context.device->createQueryPoolUnique({{}, vk::QueryType::eTimestamp, 2});
+    commands->resetQueryPool(*times, 0, 2);
+    commands->writeTimestamp(vk::PipelineStageFlagBits::eTopOfPipe, *times, 0);
   });
 }
 
 VulkanDevice::Recorded::~Recorded() {
   if (impl.dead.empty()) return;
   // The device may still be running it.
-  static_cast<void>(commands.release());
+  static_cast<void>(commands.release()), static_cast<void>(times.release());
   for (auto& pool : descriptor_pools) static_cast<void>(pool.release());
   for (vulkan::Allocation& allocation : kept)
     static_cast<void>(allocation.buffer.release()), static_cast<void>(allocation.memory.release());
@@ -200,6 +208,21 @@ void VulkanDevice::Recorded::run() {
     impl.dead = e.what();
     throw;
   }
+}
+
+double VulkanDevice::Recorded::seconds() const {
+  impl.require_alive();
+  if (!times) throw Unavailable("device times", "the queue has no timestamps");
+  std::array<std::uint64_t, 2> ticks{};
+  vulkan::checked("vkGetQueryPoolResults", [&] {
+    const vk::Result result = impl.context.device->getQueryPoolResults(*times, 0, 2, sizeof ticks, ticks.data(),
+                                                                       sizeof ticks[0], vk::QueryResultFlagBits::e64);
+    if (result != vk::Result::eSuccess) throw Unavailable("device times", "nothing has run yet");
+  });
+  // Ticks wrap at the number of bits that the queue has.
+  const std::uint32_t bits = impl.context.timestamp_bits;
+  const std::uint64_t taken = (ticks[1] - ticks[0]) & (bits < 64 ? (std::uint64_t{1} << bits) - 1 : ~std::uint64_t{0});
+  return 1e-9 * static_cast<double>(impl.context.limits.timestampPeriod) * static_cast<double>(taken);
 }
 
 void VulkanDevice::Impl::record(const vulkan::Pipeline& pipeline, const SpirvDispatch& work) {
@@ -397,6 +420,7 @@ std::unique_ptr<RecordedWork> VulkanDevice::record(const std::function<void()>& 
     const vk::MemoryBarrier to_host(vk::AccessFlagBits::eMemoryWrite, vk::AccessFlagBits::eHostRead);
     made->commands->pipelineBarrier(vk::PipelineStageFlagBits::eAllCommands, vk::PipelineStageFlagBits::eHost, {},
                                     to_host, {}, {});
+    if (made->times) made->commands->writeTimestamp(vk::PipelineStageFlagBits::eBottomOfPipe, *made->times, 1);
     made->commands->end();
   });
   return made;
