@@ -125,12 +125,12 @@ int run(const Options& o) {
   std::vector<nlohmann::json> results;  // results present when a signal ends the run are complete
   int signal = 0;
   try {
-    const falsify::CatchSignals catching;
+    const CatchSignals catching;
     falsify::run_pool(run, options, jobs_for(o.jobs), [&](const falsify::PoolStatus& s) {
       if (s.last != nullptr) results.push_back(*s.last);
       line.update(s);
     });
-  } catch (const falsify::EndedBySignal& ended) {
+  } catch (const EndedBySignal& ended) {
     signal = ended.signal;
   }
   line.finish();

@@ -70,7 +70,7 @@ int run_automatic(const AutomaticOptions& o) {
   int signal = 0;
   std::vector<nlohmann::json> results;
   {
-    const falsify::CatchSignals catching;
+    const CatchSignals catching;
     results = falsify::run_study(
         sample.mutants, o.study, o.jobs,
         [&](std::size_t done) {

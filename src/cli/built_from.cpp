@@ -21,7 +21,7 @@ void expect_built_from(const falsify::Fingerprint& fingerprint, const falsify::T
       if (!known.insert(path).second) continue;
       const auto at = table.find(path);
       const std::string* text = tree.find(path);
-      if ((at == table.end() ? std::string_view() : at->second) != (text == nullptr ? "" : falsify::sha256(*text)))
+      if ((at == table.end() ? std::string_view() : at->second) != (text == nullptr ? "" : sha256(*text)))
         throw InputError(path, "is not what this assay was built from",
                          "build this checkout first: cmake --build --preset release");
     }

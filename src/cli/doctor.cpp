@@ -35,7 +35,7 @@ nlohmann::json examine(Backend backend) {
 }
 
 /// Returns the actions that the sandbox does not prevent.
-std::vector<std::string> not_contained(const falsify::Locks& locks) {
+std::vector<std::string> not_contained(const Locks& locks) {
   std::vector<std::string> open;
   const bool closed = locks.landlock || (locks.capabilities && locks.untraceable);
   if (!closed) open.emplace_back("kernels can write the memory of the process that judges them");
@@ -46,7 +46,7 @@ std::vector<std::string> not_contained(const falsify::Locks& locks) {
 }
 
 nlohmann::json sandbox() {
-  const falsify::Locks locks = falsify::locks_here();
+  const Locks locks = locks_here();
   return {{"landlock", locks.landlock},
           {"no_capabilities", locks.capabilities},
           {"judge_not_dumpable", locks.untraceable},

@@ -125,12 +125,12 @@ nlohmann::json settings(const Options& o) {
 /// Returns the SHA-256 of this program and of a foreign kernel's files.
 std::string program_digest(const plugin::ForeignKernel* foreign) {
   const auto digest_of = [](const std::string& path) {
-    return falsify::sha256(contract::read_file(path, path, "what is hashed"));
+    return sha256(contract::read_file(path, path, "what is hashed"));
   };
   const std::string own = digest_of("/proc/self/exe");
   if (foreign == nullptr) return own;
   const plugin::Source& source = foreign->source();
-  return falsify::sha256(
+  return sha256(
       fmt::format("{}\n{}\n{}\n{}\n{}", own, digest_of(source.library), source.symbol, source.declared, source.shim));
 }
 
@@ -205,7 +205,7 @@ int run(const Options& o) {
   ProgressLine line(o.quiet || o.json, time_plan(o, options));
   std::vector<nlohmann::json> results;
   try {
-    const falsify::CatchSignals catching;
+    const CatchSignals catching;
     results = falsify::run_pool(
         chosen, options, jobs_for(o.jobs),
         [&](const falsify::PoolStatus& s) {
@@ -213,7 +213,7 @@ int run(const Options& o) {
           line.update(s);
         },
         journal.get());
-  } catch (const falsify::EndedBySignal& ended) {
+  } catch (const EndedBySignal& ended) {
     line.finish();
     return interrupted(o, ended.signal, finished, chosen.size());
   }

@@ -121,7 +121,7 @@ std::uint64_t seed_of(const std::vector<falsify::ChangedKernel>& touched) {
   for (const falsify::ChangedKernel& t : touched)
     for (const auto& [part, files] : t.fingerprint) text += files->hash;
   std::uint64_t seed = 0;
-  const std::string digest = falsify::sha256(text);
+  const std::string digest = sha256(text);
   std::from_chars(digest.data(), digest.data() + 16, seed, 16);
   return seed;
 }

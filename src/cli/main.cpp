@@ -34,7 +34,7 @@ int finish(int code) {
 
 int main(int argc, char** argv) {
   using namespace assay::cli;
-  assay::falsify::forbid_tracing();  // before any kernel could trace this process
+  assay::forbid_tracing();  // before any kernel could trace this process
   std::signal(SIGXFSZ, SIG_IGN);     // write() then reports a file size limit like a full disk
   Parser parser(
       "assay proves tensor kernels wrong, or shows how hard it tried.\n"

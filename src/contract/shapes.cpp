@@ -15,7 +15,8 @@ using model::ShapeTuple;
 using model::Text;
 using Extents = std::vector<Index>;
 
-constexpr std::size_t kMaxRegions = 6, kMaxShapes = 512;
+/// A default campaign of a differential has twelve joint rounds (falsify/engine/draw.cpp), and draws every region.
+constexpr std::size_t kMaxRegions = 12, kMaxShapes = 512;
 
 /// Expands one tuple into shapes: every choice from its lists, with expressions evaluated and limits checked.
 class Expansion {

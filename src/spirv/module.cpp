@@ -4,7 +4,7 @@
 
 #include "core/errors.hpp"
 
-namespace assay::spirv {
+namespace assay::falsify::spirv {
 namespace {
 
 constexpr auto kTarget = SPV_ENV_VULKAN_1_2;
@@ -64,4 +64,4 @@ std::optional<std::string> invalid(std::span<const std::uint32_t> words) {
 
 std::string name(spv::Op op) { return std::string("Op") + spvOpcodeString(static_cast<std::uint32_t>(op)); }
 
-}  // namespace assay::spirv
+}  // namespace assay::falsify::spirv

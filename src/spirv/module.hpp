@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace assay::spirv {
+namespace assay::falsify::spirv {
 
 using Id = std::uint32_t;
 using Words = std::vector<std::uint32_t>;
@@ -43,4 +43,4 @@ std::optional<std::string> invalid(std::span<const std::uint32_t> words);
 /// Returns "OpFAdd".
 std::string name(spv::Op op);
 
-}  // namespace assay::spirv
+}  // namespace assay::falsify::spirv

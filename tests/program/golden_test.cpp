@@ -2,9 +2,13 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdint>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "blocks.hpp"
 
@@ -27,57 +31,113 @@ BlockCase case_of(const std::string& name, const json& c) {
   return made;
 }
 
-TEST(GoldenBlocks, ArePyTorchs) {
+/// Operands and results by name: a leaf, "LEAF.gradient", "ids", "targets", "upstream", "y".
+struct Golden {
+  std::string name;
+  json config;
+  std::map<std::string, std::vector<double>> numbers;
+};
+
+/// Blocks by equations in plain PyTorch (blocks.py).
+std::vector<Golden> blocks() {
   std::ifstream file(ASSAY_GOLDEN "/blocks.json");
   const json all = json::parse(file);
-  std::size_t blocks = 0;
-  for (const auto& [name, golden] : all.items()) {
+  std::vector<Golden> read;
+  for (const auto& [name, block] : all.items()) {
     if (name == "made_by") continue;
-    ++blocks;
-    SCOPED_TRACE(name);
-    const BlockCase c = case_of(name, golden["config"]);
-    const Block block(c);
-    const std::vector<Value> leaves = block.leaves();
-    ASSERT_EQ(leaves.size(), golden["leaves"].size());
-    const Differentiated d = block.differentiated();
-    const Plan where = plan(d.program);
-    Execution<double> exact(d.program, where, std::nan(""));
-    Execution<Bounded> bounded(d.program, where, Bounded(std::nan("")));
-    // Operands are float32 numbers, and their nine digits name them.
-    const auto set = [&](auto& execution, Value v, const json& numbers) {
-      std::vector<double> values;
-      for (const double n : numbers) values.push_back(static_cast<float>(n));
-      ASSERT_EQ(values.size(), static_cast<std::size_t>(execution[v].size()));
-      write(execution[v], values);
-    };
-    const auto prepare = [&](auto& execution) {
-      set_all(execution, d.program, c);  // lengths and class weights
-      for (const Value leaf : leaves) set(execution, leaf, golden["leaves"].at(d.program[leaf].name)["value"]);
-      for_each_set_by_host(d.program, [&](Value v) {
-        const std::string& input = d.program[v].name;
-        if (input == "class weights")
-          write(execution[v], std::vector<double>(static_cast<std::size_t>(execution[v].size()), 1));
-        else if (golden.contains(input)) set(execution, v, golden[input]);
-      });
-      set(execution, d.upstream[0], golden["upstream"]);
-      execution.run();
-    };
-    prepare(exact), prepare(bounded);
-    // The bound of float32 arithmetic, scaled to double's unit roundoff; PyTorch's own rounding takes as much.
-    const auto compare = [&](Value v, const json& numbers, const std::string& of) {
-      const std::vector<double> want = numbers, got = read(exact[v]);
-      ASSERT_EQ(want.size(), got.size());
-      for (std::size_t i = 0; i < want.size(); ++i) {
-        const double bound = 2 * 0x1p-29 * bounded[v].data()[i].error;
-        ASSERT_LT(bound, 1e-6 * (1 + std::fabs(want[i]))) << of << " " << i << ": no bound";
-        EXPECT_LE(std::fabs(got[i] - want[i]), bound) << of << " " << i;
-      }
-    };
-    compare(block.y, golden["y"], "y");
-    for (std::size_t n = 0; n < leaves.size(); ++n)
-      compare(d.gradients[n], golden["leaves"][d.program[leaves[n]].name]["gradient"], d.program[leaves[n]].name);
+    Golden& golden = read.emplace_back(Golden{name, block["config"], {}});
+    for (const auto& [key, numbers] : block.items())
+      if (numbers.is_array()) golden.numbers[key] = numbers.get<std::vector<double>>();
+    for (const auto& [leaf, of] : block["leaves"].items()) {
+      golden.numbers[leaf] = of["value"].get<std::vector<double>>();
+      golden.numbers[leaf + ".gradient"] = of["gradient"].get<std::vector<double>>();
+    }
   }
-  EXPECT_EQ(blocks, 6u);
+  return read;
+}
+
+/// Models by the classes of transformers and peft (models.py).
+std::vector<Golden> models() {
+  std::ifstream file(ASSAY_GOLDEN "/models.safetensors", std::ios::binary);
+  std::uint64_t bytes = 0;
+  file.read(reinterpret_cast<char*>(&bytes), sizeof bytes);
+  std::string text(bytes, ' ');
+  file.read(text.data(), static_cast<std::streamsize>(bytes));
+  const std::streamoff data = file.tellg();
+  const json header = json::parse(text);
+  std::map<std::string, Golden> read;
+  for (const auto& [name, config] : header["__metadata__"].items())
+    if (name != "made_by") read[name] = {name, json::parse(config.get<std::string>()), {}};
+  for (const auto& [name, tensor] : header.items()) {
+    if (name == "__metadata__") continue;
+    const std::size_t slash = name.find('/');
+    std::vector<double>& numbers = read.at(name.substr(0, slash)).numbers[name.substr(slash + 1)];
+    const auto& offsets = tensor["data_offsets"];
+    numbers.resize((offsets[1].get<std::size_t>() - offsets[0].get<std::size_t>()) / sizeof(double));
+    file.seekg(data + offsets[0].get<std::streamoff>());
+    file.read(reinterpret_cast<char*>(numbers.data()), static_cast<std::streamsize>(numbers.size() * sizeof(double)));
+  }
+  std::vector<Golden> all;
+  for (auto& [name, golden] : read) all.push_back(std::move(golden));
+  return all;
+}
+
+void expect_same(const Golden& golden) {
+  SCOPED_TRACE(golden.name);
+  const BlockCase c = case_of(golden.name, golden.config);
+  const Block block(c);
+  const std::vector<Value> leaves = block.leaves();
+  const Differentiated d = block.differentiated();
+  const Plan where = plan(d.program);
+  Execution<double> exact(d.program, where, std::nan(""));
+  Execution<Bounded> bounded(d.program, where, Bounded(std::nan("")));
+  // Operands are float32 numbers, and their nine digits name them.
+  const auto set = [&](auto& execution, Value v, const std::vector<double>& numbers) {
+    std::vector<double> values;
+    for (const double n : numbers) values.push_back(static_cast<float>(n));
+    ASSERT_EQ(values.size(), static_cast<std::size_t>(execution[v].size())) << d.program[v].name;
+    write(execution[v], values);
+  };
+  const auto prepare = [&](auto& execution) {
+    set_all(execution, d.program, c);  // lengths and class weights
+    for (const Value leaf : leaves) set(execution, leaf, golden.numbers.at(d.program[leaf].name));
+    for_each_set_by_host(d.program, [&](Value v) {
+      const std::string& input = d.program[v].name;
+      if (input == "class weights")
+        write(execution[v], std::vector<double>(static_cast<std::size_t>(execution[v].size()), 1));
+      else if (golden.numbers.contains(input)) set(execution, v, golden.numbers.at(input));
+    });
+    set(execution, d.upstream[0], golden.numbers.at("upstream"));
+    execution.run();
+  };
+  prepare(exact), prepare(bounded);
+  // The bound of float32 arithmetic, scaled to double's unit roundoff; PyTorch's own rounding takes as much.
+  const auto compare = [&](Value v, const std::string& of) {
+    const std::vector<double>&want = golden.numbers.at(of), got = read(exact[v]);
+    ASSERT_EQ(want.size(), got.size());
+    for (std::size_t i = 0; i < want.size(); ++i) {
+      const double bound = 2 * 0x1p-29 * bounded[v].data()[i].error;
+      ASSERT_LT(bound, 1e-6 * (1 + std::fabs(want[i]))) << of << " " << i << ": no bound";
+      EXPECT_LE(std::fabs(got[i] - want[i]), bound) << of << " " << i;
+    }
+  };
+  compare(block.y, "y");
+  for (std::size_t n = 0; n < leaves.size(); ++n) compare(d.gradients[n], d.program[leaves[n]].name + ".gradient");
+  std::size_t gradients = 0;
+  for (const auto& [name, numbers] : golden.numbers) gradients += name.ends_with(".gradient");
+  EXPECT_EQ(gradients, leaves.size());
+}
+
+TEST(Golden, BlocksArePyTorchs) {
+  const std::vector<Golden> all = blocks();
+  EXPECT_EQ(all.size(), 6U);
+  for (const Golden& golden : all) expect_same(golden);
+}
+
+TEST(Golden, ModelsAreThoseOfTransformersAndPeft) {
+  const std::vector<Golden> all = models();
+  EXPECT_EQ(all.size(), 6U);
+  for (const Golden& golden : all) expect_same(golden);
 }
 
 }  // namespace
