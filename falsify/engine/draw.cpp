@@ -639,7 +639,7 @@ namespace {
 
 /// Assigns strategies and special dims to rounds. Strategies take turns. Out of every:
 ///   12 rounds (or as the check says), one has a far dim;
-///   16 rounds (8 in blocks, and for the differential), one has a shape of the contract;
+///   16 rounds (8 in blocks, and for the differential, or 4 with heads), one has a shape of the contract;
 ///   16 rounds (relations: 32), one has a dim of any extent;
 ///   16 rounds, several dims are as large as a case affords: in three for the differential and `exact`, in one for
 ///   `statistical` and `nonfinite`;
@@ -658,8 +658,8 @@ void choose_special_case(const OpDescriptor& op, const ObligationInfo& obligatio
   };
   if (!spec.large) spec.far = turn_of(spec.far_every, spec.far_every - 1);
   if (!spec.large) spec.extent = turn_of(spec.oracle_use == OracleUse::whole ? 32 : 16, 10);
-  const std::uint64_t joint = spec.in_blocks || spec.every_region ? 8 : 16;
-  if (spec.largest == 0 && !op.shapes.empty()) spec.joint = spec.large ? turn_of(4, 1) : turn_of(joint, 5);
+  const std::uint64_t joint = spec.every_region && has_heads(op) ? 4 : spec.in_blocks || spec.every_region ? 8 : 16;
+  if (spec.largest == 0 && !op.shapes.empty()) spec.joint = spec.large ? turn_of(4, 1) : turn_of(joint, 5 % joint);
   spec.any_two = turn_of(3, 2).has_value();
   spec.far_rows = !spec.large && turn_of(24, 8).has_value();
   if (spec.fills) spec.filled = turn_of(spec.fills->every, spec.fills->at);

@@ -34,8 +34,8 @@ int finish(int code) {
 
 int main(int argc, char** argv) {
   using namespace assay::cli;
-  assay::forbid_tracing();  // before any kernel could trace this process
-  std::signal(SIGXFSZ, SIG_IGN);     // write() then reports a file size limit like a full disk
+  assay::forbid_tracing();        // before any kernel could trace this process
+  std::signal(SIGXFSZ, SIG_IGN);  // write() then reports a file size limit like a full disk
   Parser parser(
       "assay proves tensor kernels wrong, or shows how hard it tried.\n"
       "Exit codes: 0 nothing falsified; 1 falsified, mistrusted, a clause never evaluated, a mutant that survived, or evidence "
