@@ -153,7 +153,7 @@ std::vector<Index> draw_dims(const OpDescriptor& op, const DrawSpec& spec, Rando
 /// has no shape within the limit, its cheapest may cost more: kMaxOfModels for the differential, whose campaigns need
 /// every region; kMaxOfWhole with a whole oracle (only with heads or in blocks), else kMaxOfSampled. One case in ten
 /// without a whole oracle takes any shape within kMaxOfSampled.
-constexpr double kUsualJoint = 0.015, kUsualHeads = 0.04, kMaxOfWhole = 0.04, kMaxOfSampled = 0.2, kMaxOfModels = 1,
+constexpr double kUsualJoint = 0.015, kUsualHeads = 0.04, kMaxOfWhole = 0.04, kMaxOfSampled = 0.2, kMaxOfModels = 1.2,
                  kSampledShare = 0.1;
 
 bool whole_tiles(const std::vector<Index>& dims) {

@@ -269,6 +269,14 @@ std::vector<float> make_integers(const Problem& problem, std::size_t tensor, Str
   return v;
 }
 
+/// True if the tensor counts places of a dim, from none to all, as lengths of sequences do.
+bool counts_places(const OpDescriptor& op, const TensorInfo& tensor, std::span<const Index> dims) {
+  if (!tensor.least || !tensor.most || tensor.least(dims) != 0) return false;
+  for (std::size_t d = 0; d < dims.size(); ++d)
+    if (range_depends_on(op, tensor, d) && tensor.most(dims) == dims[d]) return true;
+  return false;
+}
+
 /// The axis of a tensor along which this dim lies; -1: along none, or along several.
 int axis_of(const OpDescriptor& op, const TensorInfo& tensor, const std::vector<Index>& dims, std::size_t dim) {
   if (!shape_depends_on(op, tensor, dim)) return -1;
@@ -360,6 +368,11 @@ Problem make_problem(const OpDescriptor& op, const Case& c, const Arithmetic& ar
     problem.values[t] = is_floating(op.tensors[t].dtype)
                             ? make_values(op.tensors[t].shape(c.dims), c.strategy, t == wide, bits, longest, random)
                             : make_integers(problem, t, c.strategy, Random(derive(c.seed + t, "integers")), random);
+  // Kernels have paths of their own for shapes of models without padding.
+  if (c.region >= 0 && Random(derive(c.seed, "whole")).chance(0.5))
+    for (const std::size_t t : inputs)
+      if (counts_places(op, op.tensors[t], c.dims))
+        std::ranges::fill(problem.values[t], static_cast<float>(op.tensors[t].most(c.dims)));
   // A factor of zeros hides no nonfinite value of the other: 0 times NaN or infinity is NaN.
   if (c.strategy == Strategy::nonfinite)
     for (std::size_t t : reals)

@@ -45,30 +45,26 @@ std::map<std::string_view, std::vector<int>> drawn_regions(const OpDescriptor& o
   return drawn;
 }
 
-/// The differential of a default campaign draws every listed region; another obligation draws each region that some
-/// other one can afford. The test logs the counts.
+/// The differential of a default campaign draws every listed region; other obligations draw as many joint cases, of
+/// affordable regions. The test logs the counts.
 TEST(Joint, DefaultCampaignsContainEveryRegion) {
   for (const OpDescriptor* op : operations())
     for (const bool in_blocks : {false, true}) {
       ASSERT_FALSE(op->shapes.empty()) << op->name;
       std::string log;
-      std::vector<int> obligations_with(op->shapes.size());
       for (const auto& [id, counts] : drawn_regions(*op, in_blocks)) {
         log += fmt::format("{}: {}\n", id, fmt::join(counts, " "));
-        for (std::size_t r = 0; r < counts.size(); ++r) obligations_with[r] += counts[r] > 0;
         const auto& info = *std::ranges::find(op->obligations, id, &ObligationInfo::id);
         const DrawSpec spec = draw_spec(info.by);
-        const int all = std::reduce(counts.begin(), counts.end()), least = spec.large                       ? 2
-                                                                           : in_blocks || spec.every_region ? 12
-                                                                                                            : 6;
+        const int all = std::reduce(counts.begin(), counts.end());
+        const int usual = in_blocks || spec.every_region ? 12 : 6;
+        const int least = spec.large ? 2 : spec.every_region && has_heads(*op) ? 25 : usual;
         EXPECT_GE(all, least) << op->name << '\n' << log;
         EXPECT_LE(all, least + 1) << op->name << '\n' << log;
         if (!spec.every_region) continue;
         for (std::size_t r = 0; r < counts.size(); ++r)
           EXPECT_GE(counts[r], 1) << id << " draws too little of " << op->shapes[r].name << '\n' << log;
       }
-      for (std::size_t r = 0; r < op->shapes.size(); ++r)
-        EXPECT_GE(obligations_with[r], 2) << op->name << " draws too little of " << op->shapes[r].name << '\n' << log;
     }
 }
 
@@ -97,7 +93,7 @@ TEST(Joint, EveryShapeIsAffordableSomewhere) {
         Random random(1);
         const std::vector<Index> dims = joint_dims(*op, shape_at(*op, region, s), random);
         const double cost = case_cost(*op, dims, false, OracleUse::sample);
-        EXPECT_LE(cost, 1) << op->name << ' ' << region.name << ' ' << fmt::format("{}", fmt::join(dims, ","));
+        EXPECT_LE(cost, 1.2) << op->name << ' ' << region.name << ' ' << fmt::format("{}", fmt::join(dims, ","));
       }
   }
 }
