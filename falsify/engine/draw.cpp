@@ -451,7 +451,8 @@ Case draw_case(const OpDescriptor& op, const DrawSpec& spec, Random& random) {
   c.params = draw_params(op, random);
   const std::size_t drawn = random.below(spec.strategies.size());
   c.strategy = spec.strategies[spec.turn ? *spec.turn % spec.strategies.size() : drawn];
-  if (op.directed && spec.directed && random.chance(0.3)) c.strategy = Strategy::directed;
+  const double directed = spec.joint && has_heads(op) ? 0.6 : 0.3;  // lengths and masks as models have them
+  if (op.directed && spec.directed && random.chance(directed)) c.strategy = Strategy::directed;
   c.layout = static_cast<Layout>(random.below(kNearLayouts));
   c.placement = static_cast<Placement>(random.below(kPlacements));
   c.seed = random.bits();
