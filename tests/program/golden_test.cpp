@@ -27,6 +27,12 @@ BlockCase case_of(const std::string& name, const json& c) {
   return made;
 }
 
+json first_positions(Index s) {
+  json positions = json::array();
+  for (Index i = 0; i < s; ++i) positions.push_back(static_cast<double>(i));
+  return positions;
+}
+
 TEST(GoldenBlocks, ArePyTorchs) {
   std::ifstream file(ASSAY_GOLDEN "/blocks.json");
   const json all = json::parse(file);
@@ -58,6 +64,7 @@ TEST(GoldenBlocks, ArePyTorchs) {
         if (input == "class weights")
           write(execution[v], std::vector<double>(static_cast<std::size_t>(execution[v].size()), 1));
         else if (golden.contains(input)) set(execution, v, golden[input]);
+        else if (input == "positions") set(execution, v, first_positions(c.s));
       });
       set(execution, d.upstream[0], golden["upstream"]);
       execution.run();
