@@ -6,6 +6,7 @@
 #include "reference/accumulate.hpp"
 #include "reference/bias_add.hpp"
 #include "reference/bias_add_backward.hpp"
+#include "reference/cache_append.hpp"
 #include "reference/embedding.hpp"
 #include "reference/embedding_backward.hpp"
 #include "reference/mean_pool.hpp"
@@ -50,6 +51,13 @@ TEST(GoldenElementwise, Bias) {
   reference::bias_add_backward<double>(x, dx, dbias);
   EXPECT_EQ(dx.values, x.values);
   EXPECT_EQ(dbias.values, (Values{5, 7, 9}));
+}
+
+// Two sequences, two new rows of one head, three places.
+TEST(GoldenElementwise, CacheAppend) {
+  Tensor x({2, 2, 1, 1}, {1, 2, 3, 4}), lengths({2}, {1, 0}), cache({2, 3, 1, 1});
+  reference::cache_append<double>(x, lengths, cache);
+  EXPECT_EQ(cache.values, (Values{99, 1, 2, 3, 4, 99}));
 }
 
 // sigmoid(1) = e / (1 + e) = 0.73105857863000487925..., sigmoid(ln 3) = 3/4: DLMF 4.2 for e and ln 3.

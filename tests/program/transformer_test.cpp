@@ -180,6 +180,45 @@ TEST(Relations, ABatchIsItsSequences) {
   EXPECT_EQ(output(both), singles) << "bit for bit";
 }
 
+/// A prompt in two chunks, then a decode step at its own position, against attention over all of it.
+TEST(Relations, PrefillAndDecodeAreAttention) {
+  constexpr Index s = 5, capacity = 7, heads = 4, kv_heads = 2, d = 4;
+  const double scale = 0.5;
+  Builder b;
+  const Value q = b.input("q", {s, heads, d}), k = b.input("k", {s, kv_heads, d}), v = b.input("v", {s, kv_heads, d}),
+              positions = b.input("positions", {s}, DType::i32), places = b.input("places", {s + 1}, DType::i32);
+  const auto rotated = [&](Value x, Index from, Index to) {
+    return rope(b, b.rows(x, from, to), b.rows(positions, from, to), 10000, 0, 0);
+  };
+  const auto batched = [&](Value x) {
+    const Shape shape = b.shape(x);
+    return b.reshape(x, {1, shape[0], shape[1], shape[2]});
+  };
+  const auto place = [&](Index i) { return b.rows(places, i, i + 1); };
+  const Value all =
+      attention(b, batched(rotated(q, 0, s)), batched(rotated(k, 0, s)), batched(v), place(s), place(0), scale, 1).y;
+  Value keys = b.state("keys", {1, capacity, kv_heads, d}), values = b.state("values", {1, capacity, kv_heads, d});
+  for (const auto& [from, to] : {std::pair<Index, Index>{0, 3}, {3, s - 1}}) {
+    keys = cache_append(b, batched(rotated(k, from, to)), place(from), keys, capacity - (to - from));
+    values = cache_append(b, batched(b.rows(v, from, to)), place(from), values, capacity - (to - from));
+  }
+  const Value step = attention_decode(b, rotated(q, s - 1, s), rotated(k, s - 1, s), b.rows(v, s - 1, s), place(s - 1),
+                                      keys, values, scale)
+                         .y;
+  b.output(all), b.output(step);
+  const Program& p = b.program();
+  Execution<double> run(p, plan(p), std::nan(""));
+  for_each_set_by_host(p, [&](Value of) {
+    std::vector<double> numbers = numbers_of({"", full(), Part::attention, s}, p, of);
+    if (of == places)
+      for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<double>(i);
+    write(run[of], numbers);
+  });
+  run.run();
+  const std::vector<double> whole = read(run[all]);
+  EXPECT_EQ(read(run[step]), std::vector<double>(whole.end() - heads * d, whole.end())) << "bit for bit";
+}
+
 std::string refusal(const std::function<void()>& f) {
   try {
     f();
