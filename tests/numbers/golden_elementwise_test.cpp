@@ -7,6 +7,8 @@
 #include "reference/bias_add.hpp"
 #include "reference/bias_add_backward.hpp"
 #include "reference/cache_append.hpp"
+#include "reference/column_sum.hpp"
+#include "reference/column_sum_backward.hpp"
 #include "reference/embedding.hpp"
 #include "reference/embedding_backward.hpp"
 #include "reference/mean_pool.hpp"
@@ -51,6 +53,16 @@ TEST(GoldenElementwise, Bias) {
   reference::bias_add_backward<double>(x, dx, dbias);
   EXPECT_EQ(dx.values, x.values);
   EXPECT_EQ(dbias.values, (Values{5, 7, 9}));
+}
+
+TEST(GoldenElementwise, ColumnSum) {
+  Tensor x({2, 3}, {1, 2, 3, 4, 5, 6}), y({3}), dx({2, 3}), none({0, 3}, {});
+  reference::column_sum<double>(x, y);
+  EXPECT_EQ(y.values, (Values{5, 7, 9}));
+  reference::column_sum_backward<double>(y, dx);
+  EXPECT_EQ(dx.values, (Values{5, 7, 9, 5, 7, 9}));
+  reference::column_sum<double>(none, y);
+  EXPECT_EQ(y.values, (Values{0, 0, 0}));
 }
 
 // Two sequences, two new rows of one head, three places.
