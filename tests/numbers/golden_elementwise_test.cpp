@@ -11,6 +11,7 @@
 #include "reference/column_sum_backward.hpp"
 #include "reference/embedding.hpp"
 #include "reference/embedding_backward.hpp"
+#include "reference/fill.hpp"
 #include "reference/mean_pool.hpp"
 #include "reference/mean_pool_backward.hpp"
 #include "reference/residual_add.hpp"
@@ -63,6 +64,12 @@ TEST(GoldenElementwise, ColumnSum) {
   EXPECT_EQ(dx.values, (Values{5, 7, 9, 5, 7, 9}));
   reference::column_sum<double>(none, y);
   EXPECT_EQ(y.values, (Values{0, 0, 0}));
+}
+
+TEST(GoldenElementwise, Fill) {
+  Tensor y({2, 2});
+  reference::fill<double>(y, 0.5);
+  EXPECT_EQ(y.values, (Values{0.5, 0.5, 0.5, 0.5}));
 }
 
 // Two sequences, two new rows of one head, three places.
