@@ -7,7 +7,7 @@
 #include "kernels/heads.hpp"
 #include "runtime/registry.hpp"
 
-namespace assay::cpu::of_cache_append {
+namespace assay::cpu {
 namespace {
 
 using ops::CacheAppendArgs;
@@ -43,4 +43,4 @@ const KernelRegistration registrations[] = {
 };
 
 }  // namespace
-}  // namespace assay::cpu::of_cache_append
+}  // namespace assay::cpu
