@@ -21,7 +21,7 @@ struct RopeCall {
   Index rows, heads, d;
   double theta;
   bool interleaved, float32_angle;
-  Index position;
+  View<const std::int32_t> positions;
   StorageView from, to;
   bool inverse;
 };
@@ -73,7 +73,7 @@ ASSAY_EVERYWHERE inline CosSin float_cos_sin(float angle) {
   return phase_cos_sin(phase_of(units, 0x00000028be60db93u, 0x91054a7f09d5f47du));
 }
 
-/// Cosine and sine of pair i's angle at a position of up to 2^21. word[0..3] as in core/rope.hpp.
+/// Cosine and sine of pair i's angle at a position below 2^21. word[0..3] as in core/rope.hpp.
 ASSAY_EVERYWHERE inline CosSin rope_cos_sin(const RopeFrequency& f, Index position, bool float32_angle) {
   if (!float32_angle)
     return phase_cos_sin(phase_of(static_cast<std::uint64_t>(position),
@@ -89,16 +89,8 @@ ASSAY_EVERYWHERE inline CosSin rope_cos_sin(const RopeFrequency& f, Index positi
 /// Builds the call from RopeArgs or RopeBackwardArgs.
 template <class Args>
 RopeCall rope_call(const Args& args) {
-  RopeCall r{args.rows,
-             args.heads,
-             args.d,
-             args.theta,
-             args.interleaved != 0,
-             args.float32_angle != 0,
-             static_cast<Index>(args.position),
-             {},
-             {},
-             false};
+  RopeCall r{args.rows,      args.heads, args.d, args.theta, args.interleaved != 0, args.float32_angle != 0,
+             args.positions, {},         {},     false};
   if constexpr (requires { args.dx; }) r.from = args.dy, r.to = args.dx, r.inverse = true;
   else r.from = args.x, r.to = args.y;
   return r;

@@ -1,8 +1,9 @@
-// RopeCall position embedding and its gradient: rotations are orthogonal, so it is the rotation back.
+// Rotary position embedding and its gradient: rotations are orthogonal, so it is the rotation back.
 #pragma once
 
 #include <vector>
 
+#include "core/forms.hpp"
 #include "core/rope.hpp"
 #include "core/rope_rotation.hpp"
 #include "core/view.hpp"
@@ -26,18 +27,18 @@ inline Digits50 rope_angle(double position, double theta, Index i, Index d, bool
   return Digits50(static_cast<float>(position) * static_cast<float>(frequency));
 }
 
-/// Rotates every pair of every head by its angle at position + row, or by the opposite angle if `direction` is -1:
-/// y1 = x1 cos - x2 sin, y2 = x2 cos + x1 sin for x, y [rows, heads, d]. Pairs are (2i, 2i+1) or (i, i + d/2).
+/// Rotates every pair of every head by its angle at the row's position, or by the opposite angle if `direction` is -1:
+/// y1 = x1 cos - x2 sin, y2 = x2 cos + x1 sin for x, y [rows, heads, d], positions [rows]. Pairs are (2i, 2i+1) or
+/// (i, i + d/2).
 template <class T>
-void rotate_pairs(View<const T> x, View<T> y, double theta, double interleaved, double float32_angle, double position,
-                  double direction) {
+void rotate_pairs(View<const T> x, View<const T> positions, View<T> y, double theta, double interleaved,
+                  double float32_angle, double direction) {
   const Index d = x.dim(2);
   for (Index row = 0; row < x.dim(0); ++row)
     for (Index i = 0; i < d / 2; ++i) {
-      const Digits50 angle = rope_angle(position + static_cast<double>(row), theta, i, d, float32_angle != 0);
-      const double error = std::is_same_v<T, Bounded>
-                               ? rope_error(position + static_cast<double>(row), theta, i, d, float32_angle != 0)
-                               : 0;
+      const auto position = static_cast<double>(whole(positions(row)));
+      const Digits50 angle = rope_angle(position, theta, i, d, float32_angle != 0);
+      const double error = std::is_same_v<T, Bounded> ? rope_error(position, theta, i, d, float32_angle != 0) : 0;
       const Rotation<T> r = rotation<T>(Digits50(direction) * angle, error);
       const Index first = interleaved != 0 ? 2 * i : i, second = interleaved != 0 ? 2 * i + 1 : i + d / 2;
       for (Index head = 0; head < x.dim(1); ++head) {
@@ -48,19 +49,19 @@ void rotate_pairs(View<const T> x, View<T> y, double theta, double interleaved, 
     }
 }
 
-/// y is x rotated by position; y is overwritten and shares nothing with x. O(rows heads d).
+/// y is x, each row rotated by its position; y is overwritten and shares nothing with x. O(rows heads d).
 /// Source: Su et al., RoFormer, arXiv:2104.09864, equation 34.
 template <class T>
-void rope(View<const T> x, View<T> y, double theta, double interleaved, double float32_angle, double position) {
-  rotate_pairs<T>(x, y, theta, interleaved, float32_angle, position, 1);
+void rope(View<const T> x, View<const T> positions, View<T> y, double theta, double interleaved, double float32_angle) {
+  rotate_pairs<T>(x, positions, y, theta, interleaved, float32_angle, 1);
 }
 
 /// dx is dy rotated by minus its angles; overwritten, shares nothing with dy; null data: not wanted. O(rows heads d).
 template <class T>
-void rope_backward(View<const T> dy, View<T> dx, double theta, double interleaved, double float32_angle,
-                   double position) {
+void rope_backward(View<const T> dy, View<const T> positions, View<T> dx, double theta, double interleaved,
+                   double float32_angle) {
   if (dx.data() == nullptr) return;
-  rotate_pairs<T>(dy, dx, theta, interleaved, float32_angle, position, -1);
+  rotate_pairs<T>(dy, positions, dx, theta, interleaved, float32_angle, -1);
 }
 
 }  // namespace assay::reference

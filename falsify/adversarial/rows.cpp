@@ -45,7 +45,7 @@ void position_beyond_65536(const ops::RopeArgs& args) {
   const View<const float> x = args.x.as<const float>();
   const View<float> y = args.y.as<float>();
   for (Index r = 0; r < args.rows; ++r)
-    if (args.position + static_cast<double>(r) > 65536)
+    if (args.positions(r) > 65536)
       for (Index h = 0; h < args.heads; ++h)
         for (Index c = 0; c < args.d; ++c) y(r, h, c) = x(r, h, c);
 }

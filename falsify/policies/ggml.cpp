@@ -161,13 +161,15 @@ const std::vector<Rule>& rules() {
                                              {{1023, 15}}, {{96, 16}}, {{96, 1024}}, {{6144, 16}}};
   // test_unary, test_glu, test_glu_split: {128, 2, 2, 2} and {5, 7, 11, 13}, plain and as views.
   static const std::vector<Sample> unary{{{8, 128}}, {{1001, 5}}, {{8, 128}, {}, kView}, {{1001, 5}, {}, kView}};
-  // test_rope: positions below n_ctx = 512, consecutive here; modes NORMAL and NEOX. {80, 32} rotates a part of each
+  // test_rope: positions below n_ctx = 512; modes NORMAL and NEOX. {80, 32} rotates a part of each
   // head in ggml and the whole head here.
-  static const std::vector<Sample> ropes{{{2, 32, 128}, {10000, 1, 0, 17}},  {{2, 32, 128}, {10000, 1, 0, 510}, kView},
-                                         {{2, 40, 128}, {10000, 1, 0, 77}},  {{2, 52, 128}, {10000, 1, 0, 200}},
-                                         {{2, 64, 128}, {10000, 1, 0, 300}}, {{2, 1, 64}, {10000, 0, 0, 5}},
-                                         {{2, 71, 64}, {10000, 0, 0, 255}},  {{2, 8, 64}, {10000, 0, 0, 400}, kView},
-                                         {{4, 32, 80}, {10000, 1, 0, 88}},   {{2, 128, 64}, {10000, 0, 0, 7}}};
+  static const std::vector<Sample> ropes{{{2, 32, 128}, {10000, 1, 0}}, {{2, 32, 128}, {10000, 1, 0}, kView},
+                                         {{2, 40, 128}, {10000, 1, 0}}, {{2, 52, 128}, {10000, 1, 0}},
+                                         {{2, 64, 128}, {10000, 1, 0}}, {{2, 1, 64}, {10000, 0, 0}},
+                                         {{2, 71, 64}, {10000, 0, 0}},  {{2, 8, 64}, {10000, 0, 0}, kView},
+                                         {{4, 32, 80}, {10000, 1, 0}},  {{2, 128, 64}, {10000, 0, 0}}};
+  static const Fill positioned = then(
+      uniform(-1, 1), "positions", [](Random& random, std::size_t) { return static_cast<float>(random.below(512)); });
   // test_bin_bcast of equal shapes; src_overlap has views.
   static const std::vector<Sample> sums{
       {{8, 1}},    {{102400, 1}}, {{5, 10}},     {{20, 10}},    {{60, 10}},           {{240, 16}},
@@ -198,8 +200,8 @@ const std::vector<Rule>& rules() {
         {"silu_backward", {{{60, 64}}}, uniform(-1, 1), kDefault},  // test_silu_back
         {"silu_mul", unary, uniform(-150, 150), kDefault},
         {"rmsnorm_backward", {{{60, 64}}, {{60, 1025}}}, uniform(-10, 10), kDefault},
-        {"rope", ropes, uniform(-1, 1), kDefault},
-        {"rope_backward", ropes, uniform(-1, 1), kDefault},
+        {"rope", ropes, positioned, kDefault},
+        {"rope_backward", ropes, positioned, kDefault},
         {"embedding", gathered, uniform(-1, 1), kDefault},
         {"embedding", {{{4, 5, 76800}}}, uniform(-1, 1), kDefault},
         {"embedding_backward", gathered, uniform(-1, 1), kDefault},

@@ -61,6 +61,11 @@ Fill moments() {
   return then(uniform(-1, 1), "v", [](Random& random, std::size_t) { return static_cast<float>(random.uniform()); });
 }
 
+/// Positions of one sequence from its first token on.
+Fill counted() {
+  return then(uniform(-1, 1), "positions", [](Random&, std::size_t at) { return static_cast<float>(at); });
+}
+
 /// global_norm.cu: the square of the norm within 1e-2 + 0.079 of it (built with ENABLE_BF16) on 70.8 million values of
 /// U(-1e-3, 1e-3), whose squares sum to 23.6. Here fewer and larger values have the same sum.
 Rule sum_of_squares() {
@@ -97,9 +102,9 @@ const std::vector<Rule>& rules() {
       rule("bias_add_backward", {{{BT, 128}}}, 5e-3),  // matmul_backward_bias.cu
       rule("rmsnorm", {{{1024, C}, {1e-8}}}, 1e-5),    // rmsnorm_forward.cu, out and rms; it has no eps
       rule("rmsnorm_backward", {{{1024, 1024}}, {{BT, 128}}},
-           1e-3),                                               // rmsnorm_backward.cu; 1e-1 and 5e-1 as built there
-      rule("rope", {{{256, 8, 128}, {10000, 1, 0, 0}}}, 1e-5),  // rope.cu, without its scaled frequencies
-      rule("rope_backward", {{{256, 8, 128}, {10000, 1, 0, 0}}}, 1e-5),                     // rope.cu
+           1e-3),  // rmsnorm_backward.cu; 1e-1 and 5e-1 as built there
+      rule("rope", {{{256, 8, 128}, {10000, 1, 0}}}, 1e-5, counted()),  // rope.cu, without its scaled frequencies
+      rule("rope_backward", {{{256, 8, 128}, {10000, 1, 0}}}, 1e-5, counted()),             // rope.cu
       rule("adamw_step", {{{1048576}, {1e-3, 0.9, 0.999, 1e-8, 0, 10}}}, 1e-4, moments()),  // adamw.cu
       sum_of_squares(),
   };

@@ -144,18 +144,20 @@ bool near_nll(Caller&, const Problem& problem, const Outputs& got) {
   return std::fabs(got[0][0] - want) < 1e-5F && std::fabs(got[0][0] - want) / std::max(std::fabs(want), 1e-8F) < 1e-5F;
 }
 
-std::function<Sample(Random&)> heads_below(Index position) {
-  return [position](Random& random) {
-    const Index half = random.between(1, 16);
-    return Sample{{1, 1, 2 * half}, {10000, 1, 1, static_cast<double>(random.between(0, position - 1))}};
-  };
+Sample one_head(Random& random) {
+  const Index half = random.between(1, 16);
+  return {{1, 1, 2 * half}, {10000, 1, 1}};
+}
+Fill below_position(Index position, double low, double high) {
+  return then(uniform(low, high), "positions",
+              [position](Random& random, std::size_t) { return static_cast<float>(random.between(0, position - 1)); });
 }
 bool keeps_norm(Caller&, const Problem& problem, const Outputs& got) {
   return std::fabs(norm(problem.values[0]) - norm(got[0])) < 1e-3;
 }
 bool encodes_position(Caller& caller, const Problem& problem, const Outputs& got) {
   Problem later = problem;
-  later.params[3] += 500;
+  later.values[1][0] += 500;
   const std::vector<float> other = caller.run(later)[0];
   for (std::size_t i = 0; i < other.size(); ++i)
     if (std::fabs(other[i] - got[0][i]) > 1e-7F) return true;
@@ -309,10 +311,10 @@ const std::vector<Rule>& rules() {
             return Sample{{1, random.between(2, 32)}, {1}};
           },
           then(uniform(-10, 10), "weights", [](Random&, std::size_t) { return 1.0F; }), near_nll),
-      property("rope", "RP-001 norm", heads_below(1000), uniform(-10, 10), keeps_norm),
-      property("rope", "RP-002 position", heads_below(500), uniform(1, 10), encodes_position),
-      property("rope", "RP-003 finite", heads_below(10000), uniform(-10, 10), each(finite)),
-      property("rope", "RP-004 4 ULP", heads_below(1000), uniform(-10, 10), within_ulp(4)),
+      property("rope", "RP-001 norm", one_head, below_position(1000, -10, 10), keeps_norm),
+      property("rope", "RP-002 position", one_head, below_position(500, 1, 10), encodes_position),
+      property("rope", "RP-003 finite", one_head, below_position(10000, -10, 10), each(finite)),
+      property("rope", "RP-004 4 ULP", one_head, below_position(1000, -10, 10), within_ulp(4)),
       property(
           "matmul", "MM-002 associative",
           [](Random&) {

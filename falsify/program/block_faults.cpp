@@ -174,7 +174,17 @@ constexpr BlockFault kFaults[] = {
     {"the base of the rotation is 1e6 whatever the model's", [](E& e) { both_ropes(e, "theta", 1e6); }},
     {"neighbours are rotated for halves", [](E& e) { both_ropes(e, "interleaved", 1); }},
     {"keys are rotated in float32, queries in double", [](E& e) { both(e, kKRope, "float32_angle", 1); }},
-    {"keys are one position ahead", [](E& e) { both(e, kKRope, "position", 1); }},
+    {"keys are one position ahead",
+     [](E& e) {
+       const Shape shape = e.info(e.tensor(kKRope, "positions")).shape;
+       both_read(e, kKRope, "positions", e.fresh("later positions", shape, Kind::input, DType::i32));
+     }},
+    {"every row stands at the first one's position",
+     [](E& e) {
+       const Value positions = e.tensor(kQRope, "positions");
+       for (const std::string& rope : {kQRope, kKRope})
+         both_read(e, rope, "positions", e.view(positions, e.info(positions).shape, {0}));
+     }},
     {"the scale of scores is missing", [](E& e) { both(e, kAttention, "scale", 1); }},
     {"the scale of scores is applied twice",
      [](E& e) { both(e, kAttention, "scale", std::pow(e.param(kAttention, "scale"), 2)); }},
@@ -211,7 +221,8 @@ constexpr BlockFault kFaults[] = {
        Step rope = e.program().steps[e.at(kKRope)];
        const Value v = e.tensor(kAttention, "v"), turned = e.fresh("rotated values", e.info(v).shape);
        const Shape shape = e.info(v).shape, rows{shape[1], shape[2], shape[3]};
-       rope.tensors = {e.view(v, rows, row_major_strides(rows)), e.view(turned, rows, row_major_strides(rows))};
+       rope.tensors = {e.view(v, rows, row_major_strides(rows)), e.tensor(kKRope, "positions"),
+                       e.view(turned, rows, row_major_strides(rows))};
        e.insert(e.at(kAttention), rope);
        both_read(e, kAttention, "v", turned);
      }},

@@ -17,27 +17,7 @@ Outcome bias_add_backward::passed_on(Trial& trial) {
 
 Outcome bias_add_backward::scaling(Trial& trial) { return scales_with(trial, {0}); }
 
-Outcome bias_add_backward::row_additivity(Trial& trial) {
-  const Problem whole = trial.problem();
-  const Index m = whole.dims[0], n = whole.dims[1];
-  Random random = trial.random("split");
-  const Index cut = random.between(0, m);
-  Problem head = whole, tail = whole;
-  head.dims[0] = cut;
-  head.values[0].resize(static_cast<std::size_t>(cut * n));
-  tail.dims[0] = m - cut;
-  tail.values[0].erase(tail.values[0].begin(), tail.values[0].begin() + cut * n);
-  std::vector<double> parts(static_cast<std::size_t>(n)), bound = bounds_of(trial.oracle(whole)[1]);
-  for (const Problem* part : {&head, &tail}) {
-    const Run run = trial.run(*part);
-    const std::vector<double> own = bounds_of(trial.oracle(*part)[1]);
-    for (std::size_t j = 0; j < parts.size(); ++j) {
-      parts[j] += static_cast<double>(run.outputs[1][j]);
-      bound[j] += own[j];
-    }
-  }
-  return compare_within("dbias", whole.shape(2), widened(trial.run(whole).outputs[1]), parts, bound);
-}
+Outcome bias_add_backward::row_additivity(Trial& trial) { return rows_add_up(trial, 1); }
 
 audit::Subject bias_add_backward::audited() {
   return {.sums = {{.says = "dbias[0] over m",

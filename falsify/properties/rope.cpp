@@ -7,7 +7,11 @@
 
 namespace assay::falsify {
 
-Outcome rope::slicing(Trial& trial) { return rows_are_independent(trial, kPosition); }
+void rope::make_inputs(Problem& problem, Strategy strategy, Random& random) {
+  rope_positions(problem, strategy, random);
+}
+
+Outcome rope::slicing(Trial& trial) { return rows_are_independent(trial); }
 Outcome rope::identity(Trial& trial) { return rope_identity(trial); }
 Outcome rope::scaling(Trial& trial) { return rope_scaling(trial); }
 Outcome rope::composition(Trial& trial) { return rope_composition(trial); }
@@ -36,8 +40,8 @@ Outcome rope::relative_position(Trial& trial) {
       }
       dots[side].push_back(dot);
     }
-    q.params[kPosition] += shift;
-    k.params[kPosition] += shift;
+    q.values[kPositions][0] += static_cast<float>(shift);
+    k.values[kPositions][0] += static_cast<float>(shift);
   }
   return compare_within("dot products of heads in y", Shape{heads}, dots[1], dots[0], bound);
 }
@@ -48,9 +52,7 @@ audit::Subject rope::audited() {
                     .dims = {4, 2, 64},
                     .count = 1,
                     .left = {0},
-                    .result = {1},
-                    .background = [](Problem& p) { p.params[3] = 0; }}},
-          .no_rows = "a row's angles follow from its place"};
+                    .result = {2}}}};
 }
 
 }  // namespace assay::falsify

@@ -1,4 +1,4 @@
-// RopeCall position embedding and its gradient, the rotation back, on the CPU.
+// Rotary position embedding and its gradient, the rotation back, on the CPU.
 #include "ops/rope.hpp"
 
 #include <vector>
@@ -55,7 +55,7 @@ void rotate_all(const RopeCall& call) {
   float cosine[256], sine[256];
   for (Index row = 0; row < call.rows; ++row) {
     for (Index i = 0; i < half; ++i) {
-      const CosSin r = rope_cos_sin(frequencies[static_cast<std::size_t>(i)], call.position + row, call.float32_angle);
+      const CosSin r = rope_cos_sin(frequencies[static_cast<std::size_t>(i)], call.positions(row), call.float32_angle);
       const float s = call.inverse ? -r.sin : r.sin;
       if (call.interleaved) {
         cosine[2 * i] = cosine[2 * i + 1] = r.cos;
@@ -87,7 +87,8 @@ HWY_EXPORT(rotate_rows);
 
 /// Rotates every pair of every head by the angles of core/rope.hpp; kernels/rope.hpp computes their cosines and
 /// sines.
-///   (rows,heads,d) twice: float32, binary16 or bfloat16, heads dense; they share no memory.
+///   (rows,heads,d) twice: float32, binary16 or bfloat16, heads dense; positions (rows) from 0 to 2^20 - 1; no memory
+///   is shared.
 template <class Args>
 void highway(const Args& args, Device&) {
   HWY_DYNAMIC_DISPATCH(rotate_rows)(rope_call(args));

@@ -1,5 +1,5 @@
-// RopeCall position embedding and its gradient, the rotation back, with CUDA: a block takes every 2^k-th position, its
-// cosines and sines once for all heads.
+// Rotary position embedding and its gradient, the rotation back, with CUDA: a block takes every 4096th row, its cosines
+// and sines once for all heads.
 #include "kernels/cuda/rows.cuh"
 #include "kernels/rope.hpp"
 #include "ops/rope.hpp"
@@ -15,16 +15,17 @@ struct RopeTable {
   RopeFrequency at[kMaxPairs];
 };
 
-/// y1 = x1 cos a - x2 sin a, y2 = x2 cos a + x1 sin a for x, y [rows, heads, d]: S, heads dense; they share no memory.
+/// y1 = x1 cos a - x2 sin a, y2 = x2 cos a + x1 sin a for x, y [rows, heads, d]: S, heads dense; positions [rows] from 0
+/// to 2^20 - 1; no memory is shared.
 /// Pairs and angles: kernels/rope.hpp. Offsets take 64 bits.
 template <class S>
 struct RopeDeviceCall {
   Index rows, heads, half;
   const S* x;
   Index x_row, x_head;
+  const std::int32_t* positions;
   S* y;
   Index y_row, y_head;
-  Index position;
   bool interleaved, float32_angle, inverse, aligned;
 };
 
@@ -39,7 +40,7 @@ __global__ void __launch_bounds__(kRowThreads) rope_kernel(RopeDeviceCall<S> a, 
   for (Index row = blockIdx.x; row < a.rows; row += gridDim.x) {
     if (own < kMaxPairs + 4) {
       CosSin r{1.0f, 0.0f};
-      if (own < half) r = rope_cos_sin(table.at[own], a.position + row, a.float32_angle);
+      if (own < half) r = rope_cos_sin(table.at[own], a.positions[row], a.float32_angle);
       cosine[own] = r.cos;
       sine[own] = a.inverse ? -r.sin : r.sin;
     }
@@ -76,9 +77,9 @@ void run_rope(const RopeCall& call, Device& device) {
   const std::vector<RopeFrequency>& frequencies = rope_frequencies(call.theta, call.d, call.float32_angle);
   std::copy(frequencies.begin(), frequencies.end(), table.at);
   const auto step = [](const auto& v, int axis) { return v.dim(axis) > 1 ? v.stride(axis) : Index{0}; };
-  RopeDeviceCall<S> a{call.rows,        call.heads,         call.d / 2,   x.data(),   step(x, 0),
-                      step(x, 1),       y.data(),           step(y, 0),   step(y, 1), call.position,
-                      call.interleaved, call.float32_angle, call.inverse, false};
+  RopeDeviceCall<S> a{
+      call.rows, call.heads, call.d / 2, x.data(),         step(x, 0),         step(x, 1),   call.positions.data(),
+      y.data(),  step(y, 0), step(y, 1), call.interleaved, call.float32_angle, call.inverse, false};
   // Heads, and where pairs lie half a head apart their second halves too, start at multiples of 4 elements.
   a.aligned = (a.half % 4 == 0 || call.interleaved) && rows_aligned(x.data(), a.x_row) &&
               rows_aligned(x.data(), a.x_head) && rows_aligned(y.data(), a.y_row) && rows_aligned(y.data(), a.y_head);
@@ -99,7 +100,7 @@ struct Rows {
         {.id = id,
          .arithmetic = {.functions = FunctionLibrary::octant},
          .storage = dtype_of<S>,
-         .summary = "a block a position: cosines and sines once, then four elements a thread over all heads",
+         .summary = "a block a row: cosines and sines once, then four elements a thread over all heads",
          .run = &run_typed<Args, &run<Args, S>>});
   }
 };

@@ -1,5 +1,5 @@
-// Rotation of pairs: y1 = x1 cos a - x2 sin a, y2 = x2 cos a + x1 sin a, where a = (position + row) theta^(-2i/d), exact or
-// the nearest float. An invocation takes one pair of a position and rotates it in every head. Vulkan promises sin and cos to
+// Rotation of pairs: y1 = x1 cos a - x2 sin a, y2 = x2 cos a + x1 sin a, where a = positions[row] theta^(-2i/d), exact or
+// the nearest float. An invocation takes one pair of a row and rotates it in every head. Vulkan promises sin and cos to
 // 2^-11 only: here they are polynomials of what an exact phase leaves of its quarter turns (kernels/rope.hpp, octant in
 // contracts/numerics.yaml).
 // DIRECTION is -1 in the gradient: the rotation back.
@@ -11,10 +11,11 @@ layout(local_size_x = 64) in;
 layout(set = 0, binding = 0) readonly buffer X { float x[]; };
 layout(set = 0, binding = 1) writeonly buffer Y { float y[]; };
 layout(set = 0, binding = 2) readonly buffer Frequencies { uvec4 frequencies[]; };
+layout(set = 0, binding = 3) readonly buffer Positions { uint positions[]; };
 layout(push_constant) uniform Push {
   uint rows, heads, half_d;
   uint x_first, x_row, x_head, y_first, y_row, y_head;
-  uint interleaved, float32_angle, position;
+  uint interleaved, float32_angle, positions_first;
 };
 
 // Words 3 and 2 of the low 128 bits of (m1, m0) * f, f in words from x, lowest first.
@@ -83,7 +84,7 @@ void main() {
   const uint pairs = rows * half_d;
   for (uint pair = gl_GlobalInvocationID.x; pair < pairs; pair += gl_NumWorkGroups.x * 64) {
     const uint row = pair / half_d, i = pair % half_d;
-    const vec2 r = cos_sin(i, position + row);
+    const vec2 r = cos_sin(i, positions[positions_first + row]);
     const bool neighbours = interleaved != 0;
     const float c = r.x, s = DIRECTION * r.y;
     const uint first = neighbours ? 2 * i : i, second = neighbours ? 2 * i + 1 : i + half_d;

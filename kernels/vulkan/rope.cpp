@@ -1,4 +1,4 @@
-// RopeCall position embedding and its gradient, the rotation back, with Vulkan. Buffers are bound as 4-byte words: f32
+// Rotary position embedding and its gradient, the rotation back, with Vulkan. Buffers are bound as 4-byte words: f32
 // storage only.
 #include "kernels/rope.hpp"
 #include "kernels/vulkan/rows.hpp"
@@ -13,7 +13,7 @@ namespace {
 /// Push constants of rope.comp.
 struct RopePush {
   std::uint32_t rows, heads, half_d, x_first, x_row, x_head, y_first, y_row, y_head, interleaved, float32_angle,
-      position;
+      positions_first;
 };
 
 /// The frequencies of a call go along with it in a buffer of their own.
@@ -24,10 +24,11 @@ void run_rope(const Shader& shader, const RopeCall& call, Device& device) {
   const std::vector<RopeFrequency>& table = rope_frequencies(call.theta, call.d, call.float32_angle);
   const Buffer frequencies = target.allocate(table.size() * sizeof(RopeFrequency));
   target.upload(frequencies.address(), table.data(), frequencies.bytes());
-  const std::array bindings{bind(target, x), bind(target, y), target.bind(frequencies.address(), frequencies.bytes())};
+  const std::array bindings{bind(target, x), bind(target, y), target.bind(frequencies.address(), frequencies.bytes()),
+                            bind(target, call.positions)};
   const RopePush push{u32(call.rows), u32(call.heads),  u32(call.d / 2),    bindings[0].first,
                       step(x, 0),     step(x, 1),       bindings[1].first,  step(y, 0),
-                      step(y, 1),     call.interleaved, call.float32_angle, u32(call.position)};
+                      step(y, 1),     call.interleaved, call.float32_angle, bindings[3].first};
   target.dispatch({.name = shader.name,
                    .module = shader.module,
                    .bindings = bindings,
@@ -54,7 +55,7 @@ template <class Args, const Shader& shader>
 Kernel pairs(std::string_view id) {
   return {.id = id,
           .arithmetic = {.flushes_subnormals = true, .functions = FunctionLibrary::octant},
-          .summary = "one pair of a position per invocation, rotated in every head; f32 storage alone",
+          .summary = "one pair of a row per invocation, rotated in every head; f32 storage alone",
           .run = &run_typed<Args, &run<Args, shader>>,
           .refuse = &refuse_typed<Args, &refuse<Args>>};
 }

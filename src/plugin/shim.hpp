@@ -17,7 +17,7 @@
 //     {text: N}                                the address of a text; `as: char`: its first letter
 //     {workspace: "4 * m * n"}                 the address of a workspace of this many bytes, aligned to 64
 //     {joined: [q, k, v], axis: 2}             the address of these inputs, dense, concatenated along that axis
-//     {sequence: position, count: rows}        the address of the int32 numbers position, position + 1, ...
+//     {sequence: step, count: 2}               the address of the int32 numbers step, step + 1, ...
 //     {index: batch}, {value: lengths}         in a loop: the index of this call; the first element of a tensor
 //
 // `as` names the type: int32, int64, size_t, char, float, double or pointer; with a star (int32*), the address of such

@@ -59,7 +59,9 @@ OwnedCall absmax_call(std::string_view op, const std::vector<Index>& dims) {
 }
 OwnedCall rotation(std::string_view, const std::vector<Index>& dims) {
   const Shape heads{dims[0], dims[1], dims[2]};
-  return OwnedCall(dims, {heads, heads}, {10000, 0, 0, 4096});
+  OwnedCall call(dims, {heads, Shape{dims[0]}, heads}, {10000, 0, 0});
+  call.integers(1, 4096);
+  return call;
 }
 
 /// Makes a decoding step against caches with one place left.

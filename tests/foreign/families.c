@@ -206,6 +206,12 @@ void adamw(float* params, const float* grads, float* m, float* v, int t, long n,
   }
 }
 
+/* The step as an array of this one and the next. */
+void adamw_counted(float* params, const float* grads, float* m, float* v, const int* steps, long n, float lr,
+                   float beta1, float beta2, float eps, float decay) {
+  adamw(params, grads, m, v, steps[1] - 1, n, lr, beta1, beta2, eps, decay);
+}
+
 /* RMSNorm whose saved root is optional, or required (`demands`). */
 static void normalize(float* y, const float* x, const float* weight, float* rrms, float eps, int rows, int n) {
   for (int i = 0; i < rows; ++i) {

@@ -93,7 +93,7 @@ requires: dense rows
 ROPE = """
 args: [x, y, {dim: d, as: int64}, {dim: heads, as: int64}, {dim: rows, as: int64}, {stride: [x, 1], in: bytes, as: size_t},
        {stride: [x, 0], in: bytes, as: size_t}, {stride: [y, 1], in: bytes, as: size_t}, {stride: [y, 0], in: bytes, as: size_t},
-       {sequence: position, count: rows}, theta, nullptr]
+       positions, theta, nullptr]
 requires: [interleaved == 1, float32_angle == 0]
 """
 SOFTMAX = """
@@ -133,6 +133,7 @@ def families():
     right("attention_forward", "attention", ATTENTION)
     right("attend_sequence", "attention", SEQUENCE, "--declare", "accumulator=f32")
     right("adamw", "adamw_step", "args: [p, g, m, v, step, {dim: n, as: int64}, lr, beta1, beta2, eps, weight_decay]\n")
+    right("adamw_counted", "adamw_step", "args: [p, g, m, v, {sequence: step, count: 2}, {dim: n, as: int64}, lr, beta1, beta2, eps, weight_decay]\n")
     right("rms_optional", "rmsnorm", RMS + "absent: rrms\n")
     right("rms_optional", "rmsnorm", RMS)
     right("rows_checked", "embedding", ROWS)

@@ -6,8 +6,12 @@
 #include "reference/accumulate.hpp"
 #include "reference/bias_add.hpp"
 #include "reference/bias_add_backward.hpp"
+#include "reference/cache_append.hpp"
+#include "reference/column_sum.hpp"
+#include "reference/column_sum_backward.hpp"
 #include "reference/embedding.hpp"
 #include "reference/embedding_backward.hpp"
+#include "reference/fill.hpp"
 #include "reference/mean_pool.hpp"
 #include "reference/mean_pool_backward.hpp"
 #include "reference/residual_add.hpp"
@@ -50,6 +54,29 @@ TEST(GoldenElementwise, Bias) {
   reference::bias_add_backward<double>(x, dx, dbias);
   EXPECT_EQ(dx.values, x.values);
   EXPECT_EQ(dbias.values, (Values{5, 7, 9}));
+}
+
+TEST(GoldenElementwise, ColumnSum) {
+  Tensor x({2, 3}, {1, 2, 3, 4, 5, 6}), y({3}), dx({2, 3}), none({0, 3}, {});
+  reference::column_sum<double>(x, y);
+  EXPECT_EQ(y.values, (Values{5, 7, 9}));
+  reference::column_sum_backward<double>(y, dx);
+  EXPECT_EQ(dx.values, (Values{5, 7, 9, 5, 7, 9}));
+  reference::column_sum<double>(none, y);
+  EXPECT_EQ(y.values, (Values{0, 0, 0}));
+}
+
+TEST(GoldenElementwise, Fill) {
+  Tensor y({2, 2});
+  reference::fill<double>(y, 0.5);
+  EXPECT_EQ(y.values, (Values{0.5, 0.5, 0.5, 0.5}));
+}
+
+// Two sequences, two new rows of one head, three places.
+TEST(GoldenElementwise, CacheAppend) {
+  Tensor x({2, 2, 1, 1}, {1, 2, 3, 4}), lengths({2}, {1, 0}), cache({2, 3, 1, 1});
+  reference::cache_append<double>(x, lengths, cache);
+  EXPECT_EQ(cache.values, (Values{99, 1, 2, 3, 4, 99}));
 }
 
 // sigmoid(1) = e / (1 + e) = 0.73105857863000487925..., sigmoid(ln 3) = 3/4: DLMF 4.2 for e and ln 3.

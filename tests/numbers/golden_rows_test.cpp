@@ -72,15 +72,15 @@ TEST(GoldenRows, RopeOfBothLayouts) {
   // d = 4, theta = 10^4: angles 3 and 3/100 at position 3. x = 1, 10, 100, 1000.
   const double c0 = -0.98999249660044546, s0 = 0.14112000805986722, c1 = 0.99955003374898752, s1 = 0.029995500202495661;
   const Shape head{1, 1, 4};
-  const Values x{1, 10, 100, 1000};
+  const Values x{1, 10, 100, 1000}, third{3};
   Values y(4), back(4);
-  reference::rope<double>(in(x, head), out(y, head), 10000, 1, 0, 3);
+  reference::rope<double>(in(x, head), in(third, {1}), out(y, head), 10000, 1, 0);
   for (std::size_t i = 0; i < 4; ++i)
     EXPECT_NEAR(y[i], (Values{c0 - 10 * s0, 10 * c0 + s0, 100 * c1 - 1000 * s1, 1000 * c1 + 100 * s1})[i], 0x1p-40);
-  reference::rope<double>(in(x, head), out(y, head), 10000, 0, 0, 3);
+  reference::rope<double>(in(x, head), in(third, {1}), out(y, head), 10000, 0, 0);
   for (std::size_t i = 0; i < 4; ++i)
     EXPECT_NEAR(y[i], (Values{c0 - 100 * s0, 10 * c1 - 1000 * s1, 100 * c0 + s0, 1000 * c1 + 10 * s1})[i], 0x1p-40);
-  reference::rope_backward<double>(in(y, head), out(back, head), 10000, 0, 0, 3);
+  reference::rope_backward<double>(in(y, head), in(third, {1}), out(back, head), 10000, 0, 0);
   for (std::size_t i = 0; i < 4; ++i) EXPECT_NEAR(back[i], x[i], 0x1p-40);
 }
 

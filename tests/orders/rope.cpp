@@ -1,4 +1,4 @@
-// RopeCall embeddings with frequencies computed in float32.
+// Rotary embeddings with frequencies computed in float32.
 #include <cmath>
 #include <vector>
 
@@ -36,8 +36,7 @@ template <class Args>
 void rotate(const Args& a, View<const float> x, View<float> y, Angle angle, float direction) {
   for (Index row = 0; row < a.rows; ++row)
     for (Index i = 0; i < a.d / 2; ++i) {
-      const float at =
-          angle(static_cast<float>(a.position) + static_cast<float>(row), static_cast<float>(a.theta), i, a.d);
+      const float at = angle(static_cast<float>(a.positions(row)), static_cast<float>(a.theta), i, a.d);
       const float c = std::cos(at), s = direction * std::sin(at);
       const Index first = a.interleaved != 0 ? 2 * i : i, second = a.interleaved != 0 ? 2 * i + 1 : i + a.d / 2;
       for (Index h = 0; h < a.heads; ++h) {
@@ -54,8 +53,7 @@ void rotate_bf16(const Args& a, View<const BFloat16> x, View<BFloat16> y, float 
   const auto held = [](float v) { return widen(to_bfloat16(v)); };
   for (Index row = 0; row < a.rows; ++row)
     for (Index i = 0; i < a.d / 2; ++i) {
-      const float at =
-          of_powers(static_cast<float>(a.position) + static_cast<float>(row), static_cast<float>(a.theta), i, a.d);
+      const float at = of_powers(static_cast<float>(a.positions(row)), static_cast<float>(a.theta), i, a.d);
       const float c = held(std::cos(at)), s = direction * held(std::sin(at));
       const Index first = a.interleaved != 0 ? 2 * i : i, second = a.interleaved != 0 ? 2 * i + 1 : i + a.d / 2;
       for (Index h = 0; h < a.heads; ++h) {

@@ -22,7 +22,8 @@ struct BlockCase {
   TransformerConfig config;
   Part part = Part::layer;
   Index s = 3;
-  Index length = 3;  ///< keys that are no padding
+  Index length = 3;  ///< keys of the first sequence that are no padding; each further sequence has one less
+  Index batch = 1;
 
   friend std::ostream& operator<<(std::ostream& out, const BlockCase& c) { return out << c.name; }
 };
@@ -78,7 +79,9 @@ inline std::vector<BlockCase> block_cases() {
           {"lora_on_all_attention", full(), Part::attention},
           {"lora_on_all", full()},
           {"tied_loss", model, Part::loss, 4, 3},
-          {"untied_loss", untied, Part::loss}};
+          {"untied_loss", untied, Part::loss},
+          {"batch", full(), Part::layer, 3, 3, 2},
+          {"batch_loss", untied, Part::loss, 2, 2, 2}};
 }
 
 inline BlockCase block_case(std::string_view name) {
@@ -99,17 +102,18 @@ struct Block {
   Value x, y;  ///< x: of a loss, its ids
 
   explicit Block(const BlockCase& c) {
+    const Index rows = c.batch * c.s;
     if (c.part == Part::feed_forward) {
-      x = builder.input("x", {c.s, c.config.hidden});
+      x = builder.input("x", {rows, c.config.hidden});
       y = feed_forward_block(builder, c.config, x);
     } else if (c.part == Part::loss) {
-      const Sequence all = sequence(builder);
-      x = builder.input("ids", {c.s}, DType::i32);
-      const Value logits = decoder(builder, c.config, x, all), targets = builder.input("targets", {c.s}, DType::i32);
+      const Sequences all = sequences(builder, c.config, rows, c.batch);
+      x = builder.input("ids", {rows}, DType::i32);
+      const Value logits = decoder(builder, c.config, x, all), targets = builder.input("targets", {rows}, DType::i32);
       y = cross_entropy(builder, logits, targets, builder.input("class weights", {c.config.vocabulary}), 1).loss;
     } else {
-      const Sequence all = sequence(builder);
-      x = builder.input("x", {c.s, c.config.hidden});
+      const Sequences all = sequences(builder, c.config, rows, c.batch);
+      x = builder.input("x", {rows, c.config.hidden});
       y = c.part == Part::layer ? decoder_layer(builder, c.config, x, all) : attention_block(builder, c.config, x, all);
     }
     builder.output(y);
@@ -136,8 +140,12 @@ inline std::vector<double> numbers_of(const BlockCase& c, const Program& program
   const bool weight = v.name.ends_with(".weight") || v.name.ends_with(".bias");
   const double deviation = weight && !v.name.ends_with("embed_tokens.weight") ? 0.05 : 1;
   const auto words = static_cast<std::uint64_t>(c.config.vocabulary);
-  for (double& n : numbers) {
-    if (v.name == "lengths") n = static_cast<double>(c.length);
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    double& n = numbers[i];
+    const auto row = static_cast<Index>(i);
+    if (v.name == "lengths") n = static_cast<double>(c.length - row);
+    else if (v.name.ends_with("positions"))  // every sequence begins at a place of its own, and leaves places out
+      n = static_cast<double>(3 + 2 * (row % c.s) + 5 * (row / c.s) + (v.name == "later positions" ? 1 : 0));
     else if (v.name == "capacity") n = static_cast<double>(c.s);
     else if (v.name == "starts") n = 0;
     else if (storage.dtype == DType::i32) n = static_cast<double>(random.below(words));

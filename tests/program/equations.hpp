@@ -16,9 +16,11 @@ class Equations {
  public:
   using Tensor = std::vector<T>;
 
-  /// `weights` by full name; those that are absent take no part. Keys from `length` on are padding.
-  Equations(const TransformerConfig& config, const std::map<std::string, Tensor>& weights, Index s, Index length)
-      : c_(config), weights_(weights), s_(s), length_(length) {}
+  /// Of one sequence: row i stands at positions[i], keys from `length` on are padding. `weights` by full name; those that
+  /// are absent take no part.
+  Equations(const TransformerConfig& config, const std::map<std::string, Tensor>& weights,
+            std::vector<double> positions, Index s, Index length)
+      : c_(config), weights_(weights), positions_(std::move(positions)), s_(s), length_(length) {}
 
   /// x + attention(norm(x)) Woᵀ.
   Tensor attention_block(const std::string& prefix, const Tensor& x) const {
@@ -123,7 +125,7 @@ class Equations {
     return y;
   }
 
-  /// Heads after their norm and rotation: pairs (j, j + d/2) turn by i theta^(-2j/d) at position i.
+  /// Heads after their norm and rotation: pairs (j, j + d/2) turn by p theta^(-2j/d) at position p.
   Tensor positioned(const std::string& norm_layer, Tensor x, Index heads) const {
     const Index d = c_.head_dim;
     if (c_.qk_norm) x = norm(norm_layer, x, d);
@@ -131,7 +133,7 @@ class Equations {
       for (Index h = 0; h < heads; ++h)
         for (Index j = 0; j < d / 2; ++j) {
           const double angle =
-              static_cast<double>(i) * std::pow(c_.theta, -2.0 * static_cast<double>(j) / static_cast<double>(d));
+              positions_[at(i, 1, 0)] * std::pow(c_.theta, -2.0 * static_cast<double>(j) / static_cast<double>(d));
           T &first = x[at(i * heads + h, d, j)], &second = x[at(i * heads + h, d, j + d / 2)];
           const T turned = first * T(std::cos(angle)) - second * T(std::sin(angle));
           second = second * T(std::cos(angle)) + first * T(std::sin(angle));
@@ -168,6 +170,7 @@ class Equations {
 
   const TransformerConfig& c_;
   const std::map<std::string, Tensor>& weights_;
+  const std::vector<double> positions_;
   Index s_, length_;
 };
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <fstream>
 #include <map>
+#include <numeric>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
@@ -105,7 +106,11 @@ void expect_same(const Golden& golden) {
       const std::string& input = d.program[v].name;
       if (input == "class weights")
         write(execution[v], std::vector<double>(static_cast<std::size_t>(execution[v].size()), 1));
-      else if (golden.numbers.contains(input)) set(execution, v, golden.numbers.at(input));
+      else if (input == "positions") {
+        std::vector<double> positions(static_cast<std::size_t>(c.s));
+        std::iota(positions.begin(), positions.end(), 0);
+        set(execution, v, positions);
+      } else if (golden.numbers.contains(input)) set(execution, v, golden.numbers.at(input));
     });
     set(execution, d.upstream[0], golden.numbers.at("upstream"));
     execution.run();

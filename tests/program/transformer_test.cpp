@@ -25,14 +25,30 @@ class Blocks : public testing::TestWithParam<BlockCase> {};
 template <class T>
 std::vector<T> by_equations(const BlockCase& c, const std::map<std::string, std::vector<T>>& named,
                             const std::map<std::string, std::vector<double>>& constants) {
-  const Equations<T> equations(c.config, named, c.s, c.length);
-  switch (c.part) {
-    case Part::attention: return equations.attention_block("", named.at("x"));
-    case Part::feed_forward: return equations.feed_forward_block("", named.at("x"));
-    case Part::layer: return equations.decoder_layer("", named.at("x"));
-    case Part::loss: break;
+  const auto part = [&](const auto& operands, const std::string& name, Index sequence) {
+    const auto found = operands.find(name);
+    using Elements = std::remove_cvref_t<decltype(found->second)>;
+    if (found == operands.end()) return Elements{};
+    const auto length = static_cast<std::ptrdiff_t>(found->second.size()) / c.batch;
+    const auto first = found->second.begin() + sequence * length;
+    return Elements(first, first + length);
+  };
+  std::vector<T> all;
+  for (Index b = 0; b < c.batch; ++b) {
+    const Equations<T> equations(c.config, named, part(constants, "positions", b), c.s, c.length - b);
+    const auto own = [&](const std::string& name) { return part(constants, name, b); };
+    const auto y = [&]() -> std::vector<T> {
+      switch (c.part) {
+        case Part::attention: return equations.attention_block("", part(named, "x", b));
+        case Part::feed_forward: return equations.feed_forward_block("", part(named, "x", b));
+        case Part::layer: return equations.decoder_layer("", part(named, "x", b));
+        case Part::loss: break;
+      }
+      return equations.losses(own("ids"), own("targets"), constants.at("class weights"));
+    }();
+    all.insert(all.end(), y.begin(), y.end());
   }
-  return equations.losses(constants.at("ids"), constants.at("targets"), constants.at("class weights"));
+  return all;
 }
 
 TEST_P(Blocks, AreTheirEquationsAndSoAreTheirDerivatives) {
@@ -144,6 +160,65 @@ TEST(Relations, AnAdapterThatBeginsAtZeroIsTheBase) {
   EXPECT_NE(output(with), output(without));
 }
 
+TEST(Relations, ABatchIsItsSequences) {
+  const BlockCase both{"", full(), Part::layer, 3, 3, 2};
+  const Program p = Block(both).builder.program();
+  std::vector<double> singles;
+  for (Index b = 0; b < both.batch; ++b) {
+    const BlockCase one{"", full(), Part::layer, both.s, both.length - b};
+    std::map<std::string, std::vector<double>> own;
+    for_each_set_by_host(p, [&](Value v) {
+      const std::string& name = p[v].name;
+      if (name != "x" && name != "positions") return;
+      const std::vector<double> numbers = numbers_of(both, p, v);
+      const auto half = static_cast<std::ptrdiff_t>(numbers.size() / 2);
+      own[name].assign(numbers.begin() + b * half, numbers.begin() + (b + 1) * half);
+    });
+    const std::vector<double> y = output(one, own);
+    singles.insert(singles.end(), y.begin(), y.end());
+  }
+  EXPECT_EQ(output(both), singles) << "bit for bit";
+}
+
+/// A prompt in two chunks, then a decode step at its own position, against attention over all of it.
+TEST(Relations, PrefillAndDecodeAreAttention) {
+  constexpr Index s = 5, capacity = 7, heads = 4, kv_heads = 2, d = 4;
+  const double scale = 0.5;
+  Builder b;
+  const Value q = b.input("q", {s, heads, d}), k = b.input("k", {s, kv_heads, d}), v = b.input("v", {s, kv_heads, d}),
+              positions = b.input("positions", {s}, DType::i32), places = b.input("places", {s + 1}, DType::i32);
+  const auto rotated = [&](Value x, Index from, Index to) {
+    return rope(b, b.rows(x, from, to), b.rows(positions, from, to), 10000, 0, 0);
+  };
+  const auto batched = [&](Value x) {
+    const Shape shape = b.shape(x);
+    return b.reshape(x, {1, shape[0], shape[1], shape[2]});
+  };
+  const auto place = [&](Index i) { return b.rows(places, i, i + 1); };
+  const Value all =
+      attention(b, batched(rotated(q, 0, s)), batched(rotated(k, 0, s)), batched(v), place(s), place(0), scale, 1).y;
+  Value keys = b.state("keys", {1, capacity, kv_heads, d}), values = b.state("values", {1, capacity, kv_heads, d});
+  for (const auto& [from, to] : {std::pair<Index, Index>{0, 3}, {3, s - 1}}) {
+    keys = cache_append(b, batched(rotated(k, from, to)), place(from), keys, capacity - (to - from));
+    values = cache_append(b, batched(b.rows(v, from, to)), place(from), values, capacity - (to - from));
+  }
+  const Value step = attention_decode(b, rotated(q, s - 1, s), rotated(k, s - 1, s), b.rows(v, s - 1, s), place(s - 1),
+                                      keys, values, scale)
+                         .y;
+  b.output(all), b.output(step);
+  const Program& p = b.program();
+  Execution<double> run(p, plan(p), std::nan(""));
+  for_each_set_by_host(p, [&](Value of) {
+    std::vector<double> numbers = numbers_of({"", full(), Part::attention, s}, p, of);
+    if (of == places)
+      for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<double>(i);
+    write(run[of], numbers);
+  });
+  run.run();
+  const std::vector<double> whole = read(run[all]);
+  EXPECT_EQ(read(run[step]), std::vector<double>(whole.end() - heads * d, whole.end())) << "bit for bit";
+}
+
 std::string refusal(const std::function<void()>& f) {
   try {
     f();
@@ -189,10 +264,15 @@ TEST(TransformerConfigs, AreRefusedInOneSentence) {
               Builder b;
               TransformerConfig c = full();
               c.heads = 5;
-              attention_block(b, c, b.input("x", {2, c.hidden}), sequence(b));
+              attention_block(b, c, b.input("x", {2, c.hidden}), sequences(b, c, 2));
             }).substr(0, 26),
             "transformer: heads: 5 head")
       << "a block is not built";
+  EXPECT_EQ(refusal([] {
+              Builder b;
+              sequences(b, full(), 7, 2);
+            }),
+            "transformer: batch: 7 rows are no 2 sequences of one length; pad the shorter ones");
 }
 
 Program attention_program(const TransformerConfig& config) {

@@ -76,6 +76,30 @@ Outcome independent_of_batch(Trial& trial, Sizes sizes) {
   return outcome &= trial.related(std::move(bits), Related::by_batch, {{whole, all}, {part, alone}});
 }
 
+Outcome rows_add_up(Trial& trial, std::size_t output) {
+  const Problem whole = trial.problem();
+  const Index m = whole.dims[0], n = whole.dims[1];
+  Random random = trial.random("split");
+  const Index cut = random.between(0, m);
+  Problem head = whole, tail = whole;
+  head.dims[0] = cut;
+  head.values[0].resize(static_cast<std::size_t>(cut * n));
+  tail.dims[0] = m - cut;
+  tail.values[0].erase(tail.values[0].begin(), tail.values[0].begin() + cut * n);
+  std::vector<double> parts(static_cast<std::size_t>(n)), bound = bounds_of(trial.oracle(whole)[output]);
+  for (const Problem* part : {&head, &tail}) {
+    const Run run = trial.run(*part);
+    const std::vector<double> own = bounds_of(trial.oracle(*part)[output]);
+    for (std::size_t j = 0; j < parts.size(); ++j) {
+      parts[j] += static_cast<double>(run.outputs[output][j]);
+      bound[j] += own[j];
+    }
+  }
+  const int tensor = outputs_of(trial.op())[output];
+  return compare_within(trial.op().tensors[static_cast<std::size_t>(tensor)].name, whole.shape(tensor),
+                        widened(trial.run(whole).outputs[output]), parts, bound);
+}
+
 void keep_sums_exact(std::vector<float>& values, Index terms) {
   const Index limit = std::max<Index>(1, (Index{1} << 24) / std::max<Index>(1, terms));
   for (float& x : values) x = static_cast<float>((static_cast<Index>(x) - 1) % limit + 1);

@@ -18,6 +18,9 @@ Outcome scales_with(Trial& trial, std::initializer_list<int> inputs, std::option
 enum class Sizes { drawn, enlarged };
 Outcome independent_of_batch(Trial& trial, Sizes sizes = Sizes::enlarged);
 
+/// Checks that `output` of two blocks of the rows of the first input [m, n] adds up to that of all rows, within the bounds.
+Outcome rows_add_up(Trial& trial, std::size_t output);
+
 /// Makes positive integers small enough that `terms` of them add exactly in every order.
 void keep_sums_exact(std::vector<float>& values, Index terms);
 

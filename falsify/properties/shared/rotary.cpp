@@ -7,6 +7,23 @@
 
 namespace assay::falsify {
 
+void rope_positions(Problem& problem, Strategy strategy, Random& random) {
+  std::vector<float>& positions = problem.values[kPositions];
+  const auto rows = static_cast<Index>(positions.size());
+  if (rows == 0 || strategy == Strategy::distinct_index || random.chance(0.25)) return;
+  const Index last = problem.op->tensors[kPositions].most(problem.dims), longest = random.between(1, rows);
+  const bool alike = random.chance(0.25);  // sequences of one length
+  for (Index row = 0; row < rows;) {
+    const Index length = std::min(rows - row, alike ? longest : random.between(1, longest));
+    const Index first = random.chance(0.4)   ? 0
+                        : random.chance(0.5) ? random.between(0, std::min<Index>(last, 131072))
+                                             : random.between(0, last);
+    for (Index i = 0; i < length; ++i)
+      positions[static_cast<std::size_t>(row + i)] = static_cast<float>(std::min(first + i, last));
+    row += length;
+  }
+}
+
 Problem rope_problem(const Trial& trial) {
   Problem problem = trial.problem();
   if (problem.dims[0] == 0) problem = trial.problem({1, problem.dims[1], problem.dims[2]});
@@ -22,7 +39,7 @@ Problem rope_row_at(const Trial& trial, double position) {
   problem.dims[0] = 1;
   problem.values[0].resize(width);
   problem.params[kFloat32Angle] = 0;
-  problem.params[kPosition] = position;
+  problem.values[kPositions] = {static_cast<float>(position)};
   return problem;
 }
 
@@ -32,7 +49,8 @@ Outcome rope_identity(Trial& trial) {
   const Run run = trial.run(problem);
   std::vector<Bounded> want;
   for (float x : problem.values[0]) want.push_back(Bounded(x, 0, 0, false));
-  return compare(Tier::exact, trial.op().tensors[1].name, problem.shape(1), run.outputs[0], want, problem.dtype(1));
+  return compare(Tier::exact, trial.op().tensors[kTo].name, problem.shape(kTo), run.outputs[0], want,
+                 problem.dtype(kTo));
 }
 
 Outcome rope_scaling(Trial& trial) {
@@ -56,7 +74,7 @@ Outcome rope_composition(Trial& trial) {
   const Run once = trial.run(first), at_once = trial.run(whole);
   Problem second = first;
   second.values[0] = once.outputs[0];
-  second.params[kPosition] = b;
+  second.values[kPositions] = {static_cast<float>(b)};
   const Run twice = trial.run(second);
   const std::vector<double> of_first = bounds_of(trial.oracle(first)[0]),
                             of_second = bounds_of(trial.oracle(second)[0]),
@@ -71,7 +89,7 @@ Outcome rope_composition(Trial& trial) {
     want.push_back(at_once.outputs[0][e]);
     bound.push_back((of_first[e] + of_first[other] + of_second[e] + of_whole[e]) * (1 + 0x1p-20));
   }
-  return compare_within(trial.op().tensors[1].name, first.shape(1), got, want, bound);
+  return compare_within(trial.op().tensors[kTo].name, first.shape(kTo), got, want, bound);
 }
 
 }  // namespace assay::falsify

@@ -5,8 +5,13 @@
 
 namespace assay::falsify {
 
-/// Indices of the parameters of both contracts.
-enum RopeParam { kTheta, kInterleaved, kFloat32Angle, kPosition };
+/// Indices of the parameters and of the tensors of both contracts.
+enum RopeParam { kTheta, kInterleaved, kFloat32Angle };
+enum RopeTensor { kFrom, kPositions, kTo };
+
+/// Gives most cases the positions of models: sequences one after another that count up from 0 or from a later place, as
+/// batches, chunks of a prompt and decode steps do. Other cases keep the numbers drawn: any order, repeats, the ends.
+void rope_positions(Problem& problem, Strategy strategy, Random& random);
 
 /// Checks that row 0 at position 0 keeps its values, as numbers.
 Outcome rope_identity(Trial& trial);

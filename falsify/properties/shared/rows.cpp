@@ -30,18 +30,13 @@ std::span<const float> part(const std::vector<float>& values, Index rows, Index 
 
 }  // namespace
 
-Outcome rows_are_independent(Trial& trial, int position) {
-  Problem whole = trial.problem();
+Outcome rows_are_independent(Trial& trial) {
+  const Problem whole = trial.problem();
   const Index rows = whole.dims[0];
-  if (position >= 0) {  // the position of a later row must be valid for a call
-    double& first = whole.params[static_cast<std::size_t>(position)];
-    first = std::min(first, trial.op().params[static_cast<std::size_t>(position)].max - static_cast<double>(rows));
-  }
   Random random = trial.random("rows");
   const Index from = random.between(0, rows), to = random.between(from, rows);
   Problem block = whole;
   block.dims[0] = to - from;
-  if (position >= 0) block.params[static_cast<std::size_t>(position)] += static_cast<double>(from);
   for (int t : inputs_of(trial.op())) {
     if (!has_rows(trial, t)) continue;
     const auto rows_of = part(whole.values[static_cast<std::size_t>(t)], rows, from, to);

@@ -7,8 +7,7 @@
 namespace assay::falsify {
 
 /// Checks that rows [from, to) in a call of their own have the same bits, unless the kernel declares otherwise.
-/// `position` is the index of a parameter that counts rows from the first one on, or -1.
-Outcome rows_are_independent(Trial& trial, int position = -1);
+Outcome rows_are_independent(Trial& trial);
 
 /// Checks that permuting the elements of the last axis, named `dim`, of every tensor that has it permutes the outputs
 /// in the same way, within the bounds of both calls.

@@ -1,4 +1,4 @@
-// RopeCall position embedding and its gradient, the rotation back, on the CPU in plain loops.
+// Rotary position embedding and its gradient, the rotation back, on the CPU in plain loops.
 #include "ops/rope.hpp"
 
 #include <cmath>
@@ -33,7 +33,7 @@ void rotate_each(const RopeCall& call) {
     for (Index head = 0; head < call.heads; ++head)
       for (Index i = 0; i < half; ++i) {
         const double angle =
-            angle_of(frequencies[static_cast<std::size_t>(i)], call.position + row, call.float32_angle);
+            angle_of(frequencies[static_cast<std::size_t>(i)], call.positions(row), call.float32_angle);
         const auto c = static_cast<float>(std::cos(angle)),
                    s = static_cast<float>(std::sin(call.inverse ? -angle : angle));
         const Index first = call.interleaved ? 2 * i : i, second = call.interleaved ? 2 * i + 1 : i + half;
@@ -44,7 +44,8 @@ void rotate_each(const RopeCall& call) {
 }
 
 /// Rotates every pair of every head by the angles of core/rope.hpp.
-///   (rows,heads,d) twice: float32, binary16 or bfloat16, heads dense; they share no memory.
+///   (rows,heads,d) twice: float32, binary16 or bfloat16, heads dense; positions (rows) from 0 to 2^20 - 1; no memory
+///   is shared.
 template <class Args, class S>
 void naive(const Args& args, Device&) {
   rotate_each<S>(rope_call(args));

@@ -50,12 +50,13 @@ Value norm(Builder& b, const TransformerConfig& c, std::string_view layer, Value
   return rmsnorm(b, x, b.parameter("weight", {b.shape(x)[1]}, c.trains), c.eps).y;
 }
 
-/// Heads of queries or keys, [s, heads * head_dim], as attention takes them.
-Value prepare_heads(Builder& b, const TransformerConfig& c, std::string_view norm_layer, Value x, Index heads) {
-  const Index s = b.shape(x)[0], d = c.head_dim;
-  if (c.qk_norm) x = norm(b, c, norm_layer, b.reshape(x, {s * heads, d}));
-  if (rotates(c)) x = rope(b, b.reshape(x, {s, heads, d}), c.theta, 0, 0, 0);
-  return b.reshape(x, {1, s, heads, d});
+/// Heads of queries or keys, [batch * s, heads * head_dim], as attention takes them.
+Value prepare_heads(Builder& b, const TransformerConfig& c, std::string_view norm_layer, Value x, Index heads,
+                    const Sequences& sequences) {
+  const Index rows = b.shape(x)[0], batch = b.shape(sequences.lengths)[0], d = c.head_dim;
+  if (c.qk_norm) x = norm(b, c, norm_layer, b.reshape(x, {rows * heads, d}));
+  if (rotates(c)) x = rope(b, b.reshape(x, {rows, heads, d}), sequences.positions, c.theta, 0, 0);
+  return b.reshape(x, {batch, rows / batch, heads, d});
 }
 
 }  // namespace
@@ -102,19 +103,26 @@ void check(const TransformerConfig& c) {
   expect_taken("adapters.alpha", c.adapters.alpha, "lora_linear", "alpha");
 }
 
-Sequence sequence(Builder& b) { return {b.input("lengths", {1}, DType::i32), b.input("starts", {1}, DType::i32)}; }
+Sequences sequences(Builder& b, const TransformerConfig& c, Index rows, Index batch) {
+  if (batch < 1 || rows % batch != 0)
+    refuse("batch", fmt::format("{} rows are no {} sequences of one length", rows, batch), "pad the shorter ones");
+  return {b.input("lengths", {batch}, DType::i32), b.input("starts", {batch}, DType::i32),
+          rotates(c) ? b.input("positions", {rows}, DType::i32) : Value{}};
+}
 
-Value attention_block(Builder& b, const TransformerConfig& c, Value x, const Sequence& sequence) {
+Value attention_block(Builder& b, const TransformerConfig& c, Value x, const Sequences& sequences) {
   check(c);
-  const Index s = b.shape(x)[0], d = c.head_dim, width = c.heads * d, kv_width = c.kv_heads * d;
+  const Index rows = b.shape(x)[0], batch = b.shape(sequences.lengths)[0], d = c.head_dim, width = c.heads * d,
+              kv_width = c.kv_heads * d;
   const Value n = norm(b, c, "input_layernorm", x);
   const Scope scope(b, "self_attn");
   Value q = project(b, c, Projection::q, n, width), k = project(b, c, Projection::k, n, kv_width);
-  const Value v = b.reshape(project(b, c, Projection::v, n, kv_width), {1, s, c.kv_heads, d});
-  q = prepare_heads(b, c, "q_norm", q, c.heads), k = prepare_heads(b, c, "k_norm", k, c.kv_heads);
+  const Value v = b.reshape(project(b, c, Projection::v, n, kv_width), {batch, rows / batch, c.kv_heads, d});
+  q = prepare_heads(b, c, "q_norm", q, c.heads, sequences);
+  k = prepare_heads(b, c, "k_norm", k, c.kv_heads, sequences);
   const double scale = 1 / std::sqrt(static_cast<double>(d));
-  const Value y = attention(b, q, k, v, sequence.lengths, sequence.starts, scale, c.causal).y;
-  return residual_add(b, x, project(b, c, Projection::o, b.reshape(y, {s, width}), c.hidden), 1);
+  const Value y = attention(b, q, k, v, sequences.lengths, sequences.starts, scale, c.causal).y;
+  return residual_add(b, x, project(b, c, Projection::o, b.reshape(y, {rows, width}), c.hidden), 1);
 }
 
 Value feed_forward_block(Builder& b, const TransformerConfig& c, Value x) {
@@ -126,11 +134,11 @@ Value feed_forward_block(Builder& b, const TransformerConfig& c, Value x) {
   return residual_add(b, x, project(b, c, Projection::down, silu_mul(b, gate, up), c.hidden), 1);
 }
 
-Value decoder_layer(Builder& b, const TransformerConfig& c, Value x, const Sequence& sequence) {
-  return feed_forward_block(b, c, attention_block(b, c, x, sequence));
+Value decoder_layer(Builder& b, const TransformerConfig& c, Value x, const Sequences& sequences) {
+  return feed_forward_block(b, c, attention_block(b, c, x, sequences));
 }
 
-Value decoder(Builder& b, const TransformerConfig& c, Value ids, const Sequence& sequence) {
+Value decoder(Builder& b, const TransformerConfig& c, Value ids, const Sequences& sequences) {
   check(c);
   Value table, x;
   {
@@ -142,7 +150,7 @@ Value decoder(Builder& b, const TransformerConfig& c, Value ids, const Sequence&
     }
     for (Index layer = 0; layer < c.layers; ++layer) {
       const Scope scope(b, fmt::format("layers.{}", layer));
-      x = decoder_layer(b, c, x, sequence);
+      x = decoder_layer(b, c, x, sequences);
     }
     x = norm(b, c, "norm", x);
   }

@@ -41,27 +41,29 @@ struct TransformerConfig {
 /// Throws InputError with one sentence for the first field that no operation takes.
 void check(const TransformerConfig& config);
 
-/// Inputs of every attention in a program, i32 [1]: keys that the sequence has, and the position of its first query.
-struct Sequence {
-  Value lengths, starts;
+/// Inputs of every attention in a program, i32: of each sequence the keys that it has and its first query's place among
+/// them, [batch], and the position of each row, [rows], by which queries and keys are rotated.
+struct Sequences {
+  Value lengths, starts, positions;
 };
-Sequence sequence(Builder& builder);
+/// Throws InputError unless every sequence has as many rows. A model without rotation has no positions.
+Sequences sequences(Builder& builder, const TransformerConfig& config, Index rows, Index batch = 1);
 
 // Each function below appends steps and the parameters they read, under the scope in force, and checks the
-// configuration first. x is [s, hidden], one sequence whose first row is at position 0.
+// configuration first. x is [batch * s, hidden], one sequence after another.
 
 /// x + o(attention(q, k, v)) of the normed x: input_layernorm, self_attn.{q,k,v,o}_proj, self_attn.{q,k}_norm.
 /// Source: Vaswani et al., 2017, section 3.2; Ainslie et al., GQA, 2023; Su et al., RoFormer, 2021.
-Value attention_block(Builder& builder, const TransformerConfig& config, Value x, const Sequence& sequence);
+Value attention_block(Builder& builder, const TransformerConfig& config, Value x, const Sequences& sequences);
 
 /// x + down(silu(gate(n)) up(n)) of the normed x: post_attention_layernorm, mlp.{gate,up,down}_proj.
 /// Source: Shazeer, GLU Variants Improve Transformer, 2020, equation 6.
 Value feed_forward_block(Builder& builder, const TransformerConfig& config, Value x);
 
 /// Both blocks.
-Value decoder_layer(Builder& builder, const TransformerConfig& config, Value x, const Sequence& sequence);
+Value decoder_layer(Builder& builder, const TransformerConfig& config, Value x, const Sequences& sequences);
 
-/// Logits [s, vocabulary] of ids, i32 [s]: model.embed_tokens, model.layers.N, model.norm, lm_head unless tied.
-Value decoder(Builder& builder, const TransformerConfig& config, Value ids, const Sequence& sequence);
+/// Logits [batch * s, vocabulary] of ids, i32 [batch * s]: model.embed_tokens, model.layers.N, model.norm, lm_head unless tied.
+Value decoder(Builder& builder, const TransformerConfig& config, Value ids, const Sequences& sequences);
 
 }  // namespace assay::program
