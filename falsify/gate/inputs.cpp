@@ -203,6 +203,14 @@ bool generated(std::string_view place, const std::set<std::string>& hashed) {
   return hashed.contains(fmt::format("contracts/{}.yaml", op));
 }
 
+/// Returns the way to have an unhashed file hashed.
+std::string_view remedy_for(std::string_view file) {
+  if (file.starts_with(kBuild)) return "commit it as a source, or have contractgen or shaders.cmake make it";
+  if (file.starts_with("kernels/") || file.starts_with("reference/") || file.starts_with("falsify/properties/"))
+    return "include it, or a header of its name, by its path from the sources of a kernel, or take it out of the build";
+  return "move it to the kernels, the reference or the engine, and include it from there";
+}
+
 /// Where a symbol of the program is defined and used.
 struct Uses {
   std::set<std::string> defined, strong, wanted;  ///< objects
@@ -233,8 +241,9 @@ bool reads_files(std::string_view symbol) {
   constexpr std::array<std::string_view, 15> kReaders = {"open",    "open64", "openat",  "openat64", "fopen",
                                                          "fopen64", "fdopen", "freopen", "popen",    "system",
                                                          "getenv",  "dlopen", "read",    "pread",    "secure_getenv"};
-  return std::ranges::find(kReaders, symbol) != kReaders.end() ||
-         symbol.find("basic_filebuf") != std::string_view::npos || symbol.starts_with("_ZNSt10filesystem");
+  const auto has = [symbol](std::string_view part) { return symbol.find(part) != std::string_view::npos; };
+  return std::ranges::find(kReaders, symbol) != kReaders.end() || has("basic_filebuf") || has("basic_ifstream") ||
+         has("basic_fstream") || symbol.starts_with("_ZNSt10filesystem");
 }
 
 void add_unseen_symbols(const Build& build, std::vector<std::string>& said) {
@@ -342,10 +351,7 @@ std::vector<std::string> unseen_inputs(const Build& build, const std::vector<Sub
   }
   for (const auto& [file, object] : unseen)
     said.push_back(
-        fmt::format("{} is read to build {}, but no hash covers it: {}", file, object->path,
-                    file.starts_with(kBuild)
-                        ? "commit it as a source, or have contractgen or shaders.cmake make it"
-                        : "move it to the kernels, the reference or the engine, and include it from there by name"));
+        fmt::format("{} is read to build {}, but no hash covers it: {}", file, object->path, remedy_for(file)));
   for (const Subject& subject : all)
     if (traits(subject.backend).host && !read.contains(subject.source))
       said.push_back(fmt::format("{} is read by no object of the build: build it first: cmake --build --preset release",

@@ -337,7 +337,7 @@ def wrong_use():
                                    (2, "--base or --all", ["--root", root]), (2, "holds no contracts/", ["--base", "HEAD", "--root", folder]),
                                    (2, "not a duration", ["--base", "HEAD", "--root", root, "--time", "soon", "--plan"]), (2, "not a duration", ["--base", "HEAD", "--root", root, "--limit", "soon", "--plan"]),
                                    (2, "--seed", ["--base", "HEAD", "--root", root, "--seed", "-", "--plan"]), (2, "none: ", ["--base", "HEAD", "--root", root, "--plan", "--signers", folder / "none"]),
-                                   (2, "--agree softmax/cpu/none is no kernel", ["--base", "HEAD", "--root", root, "--plan", "--agree", "softmax/cpu/none"]),
+                                   (2, "--agree softmax/cpu/none: is no kernel", ["--base", "HEAD", "--root", root, "--plan", "--agree", "softmax/cpu/none"]),
                                    (2, "--base", ["--root", root, "--plan", "--base"]), (2, "is no revision", ["--root", root, "--base", "--plan"]), (2, "--build none", ["--base", "HEAD", "--root", root, "--build", "none"])):
         done = run("gate", *arguments)
         check(done.returncode == code and words in done.stderr and done.stderr.count("\n") == 1, f"gate {arguments}: {done.returncode}, {done.stderr}")
@@ -372,11 +372,12 @@ def inputs():
         objects = {kernel: "kernels/cpu/naive/scale.cpp", other: "src/cli/cli.cpp"}
         if compiled:
             objects["kernels/cpu/CMakeFiles/assay_kernels_cpu.dir/more.cpp.o"] = compiled
-        options = f"{early} -O2 -I{root}/src -I{root} -I{build}/generated"
+        options = f"{early} -std=c++20 -O1 -I{root}/src -I{root} -I{build}/generated"
         rules = f"rule cxx\n  command = c++ {options} -MD -MF $out.d -c $in -o $out\n  depfile = $out.d\n  deps = gcc\nrule link\n  command = touch $out\n"
         (build / "build.ninja").write_text(rules + "".join(f"build {o}: cxx {root}/{s}\n" for o, s in objects.items()) + f"build bin/assay: link {' '.join(objects)}\n")
         (build / "compile_commands.json").write_text(json.dumps([{"directory": str(build), "command": f"c++ {options} {flags} -o {o} -c {root}/{s}", "file": f"{root}/{s}"} for o, s in objects.items()]))
-        subprocess.run(["ninja", "-C", build], check=True, capture_output=True)
+        made = subprocess.run(["ninja", "-C", build], capture_output=True, text=True)
+        check(made.returncode == 0, f"the build: {made.stdout}{made.stderr}")
 
     def checked(**options):
         done = run("gate", "--root", root, "--all", "--plan", "--json", "--build", build, **options)
@@ -391,7 +392,7 @@ def inputs():
         undo()
 
     inc = {"tests/kernels/factor.inc": "#define FACTOR 1\n"}
-    make("#include \"core/sum.hpp\"\n#include <generated.hpp>\n", {"<build>/generated/generated.hpp": "// only\n#include \"core/view.hpp\"\n"})
+    make("#include \"core/errors.hpp\"\n#include <generated.hpp>\n", {"<build>/generated/generated.hpp": "// only\n#include \"core/files.hpp\"\n"})
     done, document = checked()
     check(done.returncode == 1 and not document["unseen"] and "is read by no object of the build" in done.stderr, f"hashed files: {document['unseen']}")
     undo()
@@ -425,7 +426,7 @@ def inputs():
     # Options are entries of the lock.
     make("")
     done = run("gate", "--lock", "--root", root, "--build", build)
-    check(done.returncode == 0 and "options of assay_kernels_cpu: -O2 -I<source>/src -I<source> -I<build>/generated\n" in LOCK.read_text(), f"--lock with a build: {LOCK.read_text()}")
+    check(done.returncode == 0 and "options of assay_kernels_cpu: -std=c++20 -O1 -I<source>/src -I<source> -I<build>/generated\n" in LOCK.read_text(), f"--lock with a build: {LOCK.read_text()}")
     commit()
     for flags, said in (("-Wall -Wextra", ""), ("-ffast-math", "options of assay_kernels_cpu are with -ffast-math;"), ("-DFACTOR=2", "options of assay_kernels_cpu are with -DFACTOR=2;")):
         make("", flags=flags)

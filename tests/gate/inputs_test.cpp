@@ -66,7 +66,8 @@ TEST(Inputs, AreAlsoSymbols) {
   EXPECT_TRUE(
       one(kernel + ":                 U _ZN5assay6factorEv\n" + cli + ":0000000000000000 T _ZN5assay6factorEv\n",
           kernel + " takes _ZN5assay6factorEv from " + cli));
-  for (const char* reader : {"fopen", "open", "getenv", "_ZNSt13basic_filebufIcSt11char_traitsIcEEC1Ev"})
+  for (const char* reader : {"fopen", "open", "getenv", "_ZNSt13basic_filebufIcSt11char_traitsIcEEC1Ev",
+                             "_ZNSt14basic_ifstreamIcSt11char_traitsIcEEC1EPKcSt13_Ios_Openmode"})
     EXPECT_TRUE(one(kernel + ":                 U " + reader + "\n", kernel + " calls " + reader)) << reader;
 }
 
