@@ -41,6 +41,25 @@ std::vector<std::string> differing_keys(const std::map<std::string, Value>& befo
   return {names.begin(), names.end()};
 }
 
+/// Returns the words of one text that the other lacks.
+std::string words_beyond(const std::string& text, const std::string& other) {
+  std::istringstream words(text);
+  std::string beyond;
+  for (std::string word; words >> word;)
+    if (fmt::format(" {} ", other).find(fmt::format(" {} ", word)) == std::string::npos) beyond += " " + word;
+  return beyond;
+}
+
+bool has_options(const Environment& environment) {
+  return std::ranges::any_of(environment, [](const auto& entry) { return entry.first.starts_with(kOptionsOf); });
+}
+
+/// Returns the entry of the library for the entry of one of its objects; empty for any other entry.
+std::string library_entry(const std::string& name) {
+  const std::size_t slash = name.find('/');
+  return name.starts_with(kOptionsOf) && slash != std::string::npos ? name.substr(0, slash) : "";
+}
+
 }  // namespace
 
 const std::vector<EnvironmentEntry>& environment_entries() {
@@ -60,6 +79,15 @@ const std::vector<EnvironmentEntry>& environment_entries() {
 }
 
 bool touches(std::string_view name, Backend backend) {
+  if (name.starts_with(kOptionsOf)) {
+    const std::string_view library = name.substr(0, name.find('/'));
+    const auto belongs_to = [&](Backend b) {
+      std::string suffix = fmt::format("_{}", assay::name(b));
+      std::ranges::replace(suffix, '-', '_');
+      return library.ends_with(suffix);
+    };
+    return belongs_to(backend) || std::ranges::none_of(kBackends, belongs_to);
+  }
   const auto& table = environment_entries();
   const auto entry = std::ranges::find(table, name, &EnvironmentEntry::name);
   return entry == table.end() || std::ranges::find(entry->touches, backend) != entry->touches.end();
@@ -95,7 +123,9 @@ Environment lock_of(const Tree& tree) {
 }
 
 std::vector<std::string> changed_entries(const Environment& before, const Environment& now) {
-  return differing_keys(before, now);
+  std::vector<std::string> names = differing_keys(before, now);
+  if (!has_options(before)) std::erase_if(names, [](const std::string& name) { return name.starts_with(kOptionsOf); });
+  return names;
 }
 
 std::vector<std::string> changed_packages(const Tree& before, const Tree& now) {
@@ -106,6 +136,8 @@ std::vector<std::string> differing(const Environment& lock, const Environment& m
   std::vector<std::string> names;
   for (const auto& [name, value] : machine)
     if (const auto at = lock.find(name); at == lock.end() || at->second != value) names.push_back(name);
+  for (const auto& [name, value] : lock)
+    if (!machine.contains(name) && machine.contains(library_entry(name))) names.push_back(name);
   return names;
 }
 
@@ -113,10 +145,24 @@ std::string machine_sentence(const Environment& lock, const Environment& machine
   if (lock.empty()) return fmt::format("{} is missing: `assay gate --lock` writes it", kLockFile);
   std::string list;
   for (const std::string& name : differing(lock, machine)) {
-    const auto at = lock.find(name);
-    list += fmt::format("{}{} is {}, there {}", list.empty() ? "" : "; ", name, machine.at(name),
-                        at == lock.end() ? "nothing" : at->second);
+    if (name.starts_with(kOptionsOf) && !has_options(lock)) continue;
+    const auto here = machine.find(name), there = lock.find(name);
+    if (!list.empty()) list += "; ";
+    if (here == machine.end()) {
+      list += fmt::format("{} are those of its library", name);
+    } else if (name.starts_with(kOptionsOf) && there != lock.end()) {
+      const std::string added = words_beyond(here->second, there->second),
+                        gone = words_beyond(there->second, here->second);
+      list += fmt::format("{} are", name);
+      if (!added.empty()) list += fmt::format(" with{}", added);
+      if (!gone.empty()) list += fmt::format(" without{}", gone);
+      if (added.empty() && gone.empty()) list += fmt::format(" {}", here->second);
+    } else {
+      list += fmt::format("{} is {}, there {}", name, here->second, there == lock.end() ? "nothing" : there->second);
+    }
   }
+  if (has_options(machine) && !has_options(lock))
+    list += fmt::format("{}the options of compilations are not there", list.empty() ? "" : "; ");
   return list.empty() ? ""
                       : fmt::format("this machine is not that of {}: {}; `assay gate --lock` adopts what is here",
                                     kLockFile, list);

@@ -263,6 +263,7 @@ void Includes::parse_code(const std::string& path, const std::string& text, Pars
         name(found.file, true);
         continue;
       }
+      if (found.outside) unknown(i, fmt::format("__has_include({})", token.text));
     } else if (token.kind == Kind::string) {
       if (i >= strings_end) {
         strings_end = i;
@@ -310,9 +311,13 @@ Includes::Found Includes::follow(const std::string& from, std::string_view targe
   std::vector<std::string> candidates;
   if (quoted) candidates.push_back(folder_of(from));
   candidates.insert(candidates.end(), std::begin(kRoots), std::end(kRoots));
+  bool outside = false;
   for (const std::string& folder : candidates) {
     std::string path = fs::path(folder + std::string(target)).lexically_normal().generic_string();
-    if (tree_.find(path) == nullptr) continue;
+    if (tree_.find(path) == nullptr) {
+      for (const std::string_view unhashed : {"../", "tests/", "ci/", "build/"}) outside |= path.starts_with(unhashed);
+      continue;
+    }
     return {.file = path, .unknown = language(path) != Language::code};
   }
   const std::string stem(target.substr(target.rfind('/') + 1, target.rfind('.') - target.rfind('/') - 1));
@@ -326,7 +331,9 @@ Includes::Found Includes::follow(const std::string& from, std::string_view targe
     return {};
   }
   if (target.starts_with("shaders/") && shader(stem, edges)) return {};
-  return {.file = {}, .unknown = ours(target) || (quoted && target.find('/') == std::string_view::npos)};
+  return {.file = {},
+          .unknown = outside || ours(target) || (quoted && target.find('/') == std::string_view::npos),
+          .outside = outside};
 }
 
 bool Includes::shader(std::string_view name, Edges& edges) const {

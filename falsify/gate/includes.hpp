@@ -17,7 +17,7 @@ struct Edges {
   std::set<std::string> files;
   std::set<std::string> included;  ///< the subset that #include names
   /// "kernels/cpu/a.cpp:3: #include WHAT": constructs that text analysis cannot follow: a computed include or an
-  /// include of a missing repository file, files from an assembler or a module, words that expand to a line or a date,
+  /// include of a missing repository file or of one outside the hashed folders, files from an assembler or a module, words that expand to a line or a date,
   /// characters that compilers read differently.
   std::vector<std::string> unknown;
 };
@@ -55,6 +55,7 @@ class Includes {
   struct Found {
     std::string file;  ///< path in the repository; empty: none
     bool unknown = false;
+    bool outside = false;  ///< a place in the checkout, or above it, that no tree holds
   };
 
   const Parsed& parsed(const std::string& path);

@@ -75,13 +75,21 @@ Tree working_tree(const fs::path& root) {
     throw InputError("--root " + root.string(), "holds no contracts/ and kernels/",
                      "name the top of a checkout of Assay");
   Tree tree;
+  // Links would be hashed by their own path, and compiled by that of their target.
+  const auto expect_no_link = [](const fs::path& path) {
+    if (fs::is_symlink(path))
+      throw InputError(path.string(), "is a symbolic link, whose target no hash covers", "put the file itself there");
+  };
   for (const char* name : kFiles)
     if (fs::is_regular_file(root / name)) tree.files[name] = content(root / name);
   for (const char* folder : kFolders) {
+    expect_no_link(root / folder);
     if (!fs::is_directory(root / folder)) continue;
-    for (const fs::directory_entry& entry : fs::recursive_directory_iterator(root / folder))
+    for (const fs::directory_entry& entry : fs::recursive_directory_iterator(root / folder)) {
+      expect_no_link(entry.path());
       if (entry.is_regular_file())
         tree.files[entry.path().lexically_relative(root).generic_string()] = content(entry.path());
+    }
   }
   return tree;
 }

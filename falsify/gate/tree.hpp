@@ -22,7 +22,8 @@ struct Tree {
   std::vector<std::string> below(std::string_view folder) const;
 };
 
-/// Returns the files below `root`, tracked by git or not. Throws InputError if `root` is no checkout of Assay.
+/// Returns the files below `root`, tracked by git or not. Throws InputError if `root` is no checkout of Assay or has
+/// symbolic links in these folders.
 Tree working_tree(const std::filesystem::path& root);
 
 /// Returns the commit from which a branch at HEAD departed from `revision`. Throws InputError if `root` is no git

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "core/errors.hpp"
 #include "falsify/gate/fingerprint.hpp"
 
 namespace assay::cli {
@@ -22,6 +23,11 @@ extern const std::string_view kBuild;
 
 /// Returns the environment entries known at build time: {"compiler", "GNU 12.2.0"}. An empty value means absent.
 std::span<const std::pair<std::string_view, std::string_view>> built_with();
+
+/// Returns the first file of the tree, or missing in it, that differs from the sources of this program; empty if none
+/// does. Files of kernels and contracts that the program lacks differ.
+std::string not_built_from(const falsify::Tree& tree);
+InputError not_built_from_error(const std::string& path);
 
 /// Throws InputError, naming the first file, if a kernel's files in the tree differ from those of this program.
 void expect_built_from(const falsify::Fingerprint& fingerprint, const falsify::Tree& tree);

@@ -22,6 +22,7 @@
 #include "falsify/engine/report.hpp"
 #include "falsify/gate/environment.hpp"
 #include "falsify/gate/evidence.hpp"
+#include "falsify/gate/inputs.hpp"
 #include "falsify/gate/ledger.hpp"
 #include "system/sha256.hpp"
 
@@ -34,11 +35,11 @@ using std::chrono::milliseconds;
 
 /// Default time of a gate run: kTime, or for many touched kernels the time that `ci/falsify` gives each kernel.
 constexpr milliseconds kTime{40'000}, kTimeOfEach{3'000};
-/// Maximum number of kernels named on a line of the summary.
-constexpr std::size_t kNamed = 6;
+/// Maximum number of kernels named on a line of the summary, and of lines about inputs that no hash covers.
+constexpr std::size_t kNamed = 6, kShown = 20;
 
 struct Options : Output {
-  std::string base, root = ".", time, report, signers, seed, limit = "10s";
+  std::string base, root = ".", build, time, report, signers, seed, limit = "10s";
   std::vector<std::string> agreed;
   int jobs = 0;
   bool all = false, lock = false, plan = false;
@@ -50,17 +51,40 @@ struct Plan {
   falsify::Tree before, now;
   std::vector<falsify::Subject> subjects;
   std::vector<falsify::ChangedKernel> touched;
-  std::string machine;  ///< differences from ci/environment.lock, in a sentence
+  std::string machine;              ///< differences from ci/environment.lock, in a sentence
+  std::vector<std::string> unseen;  ///< inputs that no hash covers, a sentence each
+  std::string older;                ///< a source that this program was not built from
 };
 
-falsify::Environment this_machine() { return local_environment(local_devices({Backend::vulkan}).at(Backend::vulkan)); }
+/// Returns the environment of this machine, and of the build that --build names.
+falsify::Environment this_machine(const falsify::Build* build) {
+  falsify::Environment here = local_environment(local_devices({Backend::vulkan}).at(Backend::vulkan));
+  if (build != nullptr) here.merge(falsify::options_of(*build));
+  return here;
+}
 
-Plan make_plan(const Options& o) {
+std::unique_ptr<falsify::Build> build_of(const Options& o) {
+  return o.build.empty() ? nullptr : std::make_unique<falsify::Build>(falsify::read_build(o.build, o.root));
+}
+
+/// Throws InputError for a value that would be refused only where it is used, after minutes or in some runs alone.
+void expect_right(const Options& o, const std::vector<falsify::Subject>& subjects) {
   if (o.base.empty() != o.all)
     throw InputError("assay gate", "needs either --base or --all",
                      "name the revision that is merged into: --base origin/main");
+  if (!o.time.empty()) parse_duration("--time", o.time);
+  parse_duration("--limit", o.limit);
+  if (!o.seed.empty()) parse_seed(o.seed);
+  if (!o.signers.empty()) files::expect_regular(o.signers, "name a file of allowed signers with --signers");
+  for (const std::string& kernel : o.agreed)
+    if (std::ranges::find(subjects, kernel, &falsify::Subject::id) == subjects.end())
+      throw InputError("--agree " + kernel, "is no kernel", "name one by its id, as `assay list` does");
+}
+
+Plan make_plan(const Options& o) {
   Plan plan;
   plan.subjects = falsify::subjects();
+  expect_right(o, plan.subjects);
   if (std::ranges::none_of(plan.subjects, [](const auto& s) { return s.backend == Backend::vulkan; }))
     throw Unavailable(
         "vulkan",
@@ -70,14 +94,22 @@ Plan make_plan(const Options& o) {
     plan.base = falsify::departure(o.root, o.base);
     plan.before = falsify::committed_tree(o.root, plan.base);
   }
-  const falsify::Environment machine = this_machine();
+  const std::unique_ptr<falsify::Build> build = build_of(o);
+  if (build != nullptr) {
+    plan.unseen = falsify::unseen_inputs(*build, plan.subjects, falsify::hashed_files(plan.subjects, plan.now));
+    if (std::string why = falsify::changed_arithmetic(); !why.empty()) plan.unseen.push_back(std::move(why));
+  }
+  plan.older = not_built_from(plan.now);
+  // What the build reads is what the program was built from only if it was built from these sources.
+  if (build != nullptr && plan.unseen.empty() && !plan.older.empty()) throw not_built_from_error(plan.older);
+  const falsify::Environment machine = this_machine(build.get());
   plan.machine = falsify::machine_sentence(falsify::lock_of(plan.now), machine);
   plan.touched = falsify::touched(plan.subjects, plan.before, plan.now, machine);
   return plan;
 }
 
 /// Returns one line for all kernels touched by the same files.
-std::string summary(const Plan& plan) {
+std::string summary(const Plan& plan, const Options& o) {
   std::map<std::string, std::vector<std::string>> groups;
   for (const falsify::ChangedKernel& t : plan.touched) {
     std::vector<std::string_view> parts;
@@ -92,6 +124,11 @@ std::string summary(const Plan& plan) {
         .push_back(t.subject.id);
   }
   std::string text = plan.machine.empty() ? "" : plan.machine + "\n";
+  if (o.build.empty())
+    text += "not checked: whether the build reads files that no hash covers (--build build/release does)\n";
+  if (!plan.older.empty())
+    text +=
+        fmt::format("this assay is older than {}: kernels added or removed since are not in the plan\n", plan.older);
   text += fmt::format("{} of {} kernels touched since {}\n", plan.touched.size(), plan.subjects.size(),
                       plan.base.empty() ? "the beginning" : plan.base.substr(0, 12));
   for (const auto& [why, ids] : groups) {
@@ -214,8 +251,8 @@ struct Result {
 };
 
 json plan_json(const Plan& plan) {
-  json document{
-      {"schema", "assay-gate/1"}, {"base", plan.base}, {"kernels", plan.subjects.size()}, {"machine", plan.machine}};
+  json document{{"schema", "assay-gate/1"}, {"base", plan.base},     {"kernels", plan.subjects.size()},
+                {"machine", plan.machine},  {"unseen", plan.unseen}, {"older_than", plan.older}};
   document["touched"] = json::array();
   for (const falsify::ChangedKernel& t : plan.touched) document["touched"].push_back(to_json(t));
   return document;
@@ -294,8 +331,11 @@ Result judge(const Plan& plan, const Options& o) {
 int write_lock(const Options& o) {
   const falsify::Tree tree = falsify::working_tree(o.root);
   const std::filesystem::path path = std::filesystem::path(o.root) / falsify::kLockFile;
-  const falsify::Environment machine = this_machine();
+  const std::unique_ptr<falsify::Build> build = build_of(o);
+  const falsify::Environment machine = this_machine(build.get());
   falsify::Environment lock = falsify::lock_of(tree);
+  if (build != nullptr)
+    std::erase_if(lock, [](const auto& entry) { return entry.first.starts_with(falsify::kOptionsOf); });
   for (const auto& [name, value] : machine) lock[name] = value;
   files::write(path, falsify::lock_text(lock));
   if (o.json) fmt::print("{}\n", json{{"schema", "assay-lock/1"}, {"environment", lock}}.dump(1));
@@ -306,10 +346,14 @@ int write_lock(const Options& o) {
 int run(const Options& o) {
   if (o.lock) return write_lock(o);
   const Plan plan = make_plan(o);
-  if (!o.json) fmt::print("{}", summary(plan));
-  if (o.plan) {
+  if (!o.json) fmt::print("{}", summary(plan, o));
+  std::fflush(stdout);
+  for (std::size_t i = 0; i < plan.unseen.size() && i < kShown; ++i)
+    fmt::print(stderr, "assay gate: {}\n", plan.unseen[i]);
+  if (plan.unseen.size() > kShown) fmt::print(stderr, "assay gate: and {} more\n", plan.unseen.size() - kShown);
+  if (o.plan || !plan.unseen.empty()) {
     if (o.json) fmt::print("{}\n", plan_json(plan).dump(1));
-    return kNothingFalsified;
+    return plan.unseen.empty() ? kNothingFalsified : kFalsified;
   }
   Result result = judge(plan, o);
   if (!o.report.empty()) falsify::write_report(result.report, o.report);
@@ -346,6 +390,9 @@ Command add_gate(Parser& parser) {
   command.option("--signers", o->signers,
                  "Evidence must be signed by one of these (a file of allowed signers: man ssh-keygen)");
   command.option("--root", o->root, "The checkout that this assay was built from").with_default();
+  command.option(
+      "--build", o->build,
+      "A build of this checkout: refuse what it reads and no hash covers, and compare its options with ci/environment.lock");
   command.option("--seed", o->seed, "Seed of the campaigns (default: made from the sources)");
   command.option("--limit", o->limit, kLimitHelp).with_default();
   command.option("--report", o->report, "Write gate.json, report.json, junit.xml and replay files to this folder");

@@ -38,8 +38,8 @@ int main(int argc, char** argv) {
   std::signal(SIGXFSZ, SIG_IGN);  // write() then reports a file size limit like a full disk
   Parser parser(
       "assay proves tensor kernels wrong, or shows how hard it tried.\n"
-      "Exit codes: 0 nothing falsified; 1 falsified, mistrusted, a clause never evaluated, a mutant that survived, or evidence "
-      "that is missing, stale or edited; 2 wrong use or invalid contract; 3 what was asked for is unavailable here or refuses its cases; "
+      "Exit codes: 0 nothing falsified; 1 falsified, mistrusted, a clause never evaluated, a mutant that survived, evidence "
+      "that is missing, stale or edited, or an input that no hash covers; 2 wrong use or invalid contract; 3 what was asked for is unavailable here or refuses its cases; "
       "4 thin: tried too little to say that it passed; 128 + N ended by signal N (130 by Ctrl-C).",
       std::string("assay ") + ASSAY_VERSION);
   const Command commands[] = {add_doctor(parser), add_list(parser),    add_explain(parser),   add_falsify(parser),

@@ -335,7 +335,10 @@ def environment():
 def wrong_use():
     for code, words, arguments in ((2, "is no revision", ["--base", "nope", "--root", root]), (2, "is no revision", ["--base", "--help=", "--root", root]),
                                    (2, "--base or --all", ["--root", root]), (2, "holds no contracts/", ["--base", "HEAD", "--root", folder]),
-                                   (2, "not a duration", ["--base", "HEAD", "--root", root, "--time", "soon"])):
+                                   (2, "not a duration", ["--base", "HEAD", "--root", root, "--time", "soon", "--plan"]), (2, "not a duration", ["--base", "HEAD", "--root", root, "--limit", "soon", "--plan"]),
+                                   (2, "--seed", ["--base", "HEAD", "--root", root, "--seed", "-", "--plan"]), (2, "none: ", ["--base", "HEAD", "--root", root, "--plan", "--signers", folder / "none"]),
+                                   (2, "--agree softmax/cpu/none: is no kernel", ["--base", "HEAD", "--root", root, "--plan", "--agree", "softmax/cpu/none"]),
+                                   (2, "--base", ["--root", root, "--plan", "--base"]), (2, "is no revision", ["--root", root, "--base", "--plan"]), (2, "--build none", ["--base", "HEAD", "--root", root, "--build", "none"])):
         done = run("gate", *arguments)
         check(done.returncode == code and words in done.stderr and done.stderr.count("\n") == 1, f"gate {arguments}: {done.returncode}, {done.stderr}")
     plain = folder / "plain"
@@ -345,6 +348,102 @@ def wrong_use():
     done = run("gate", "--base", "HEAD", "--root", root, env={**os.environ, "PATH": "/nowhere"})
     check(done.returncode == 3 and "git is unavailable" in done.stderr, f"no git: {done.returncode}, {done.stderr}")
     shutil.rmtree(plain)
+
+
+def inputs():
+    """What a build reads and no hash covers is refused: in the build of this program nothing, and each class planted in
+    a build of two objects."""
+    done = run("gate", "--root", source, "--all", "--plan", "--json", "--build", assay.parent.parent)
+    check(done.returncode == 0, f"the build of this program: {done.returncode}, {done.stderr}")
+    if PLAIN:
+        check("options of" not in json.loads(done.stdout)["machine"], f"its options are those of the lock: {done.stdout[:3000]}")
+    check("not checked: whether the build" in run("gate", "--root", root, "--base", "HEAD", "--plan").stdout, "a gate without a build says so")
+    build = folder / "build"
+    (build / "generated/shaders").mkdir(parents=True)
+    (build / "CMakeCache.txt").write_text(f"CMAKE_HOME_DIRECTORY:INTERNAL={root}\n")
+    kernel, other = "kernels/cpu/CMakeFiles/assay_kernels_cpu.dir/scale.cpp.o", "src/cli/CMakeFiles/assay_cli.dir/cli.cpp.o"
+
+    def make(text, files=(), cli="", flags="", compiled="", early=""):
+        """Builds a kernel, the command line and sources of kernels."""
+        for path, content in {"kernels/cpu/naive/scale.cpp": text, "src/cli/cli.cpp": cli, **dict(files)}.items():
+            file = build / path.removeprefix("<build>/") if path.startswith("<build>/") else root / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(content)
+        objects = {kernel: "kernels/cpu/naive/scale.cpp", other: "src/cli/cli.cpp"}
+        if compiled:
+            objects["kernels/cpu/CMakeFiles/assay_kernels_cpu.dir/more.cpp.o"] = compiled
+        options = f"{early} -std=c++20 -O1 -I{root}/src -I{root} -I{build}/generated"
+        rules = f"rule cxx\n  command = c++ {options} -MD -MF $out.d -c $in -o $out\n  depfile = $out.d\n  deps = gcc\nrule link\n  command = touch $out\n"
+        (build / "build.ninja").write_text(rules + "".join(f"build {o}: cxx {root}/{s}\n" for o, s in objects.items()) + f"build bin/assay: link {' '.join(objects)}\n")
+        (build / "compile_commands.json").write_text(json.dumps([{"directory": str(build), "command": f"c++ {options} {flags} -o {o} -c {root}/{s}", "file": f"{root}/{s}"} for o, s in objects.items()]))
+        made = subprocess.run(["ninja", "-C", build], capture_output=True, text=True)
+        check(made.returncode == 0, f"the build: {made.stdout}{made.stderr}")
+
+    def checked(**options):
+        done = run("gate", "--root", root, "--all", "--plan", "--json", "--build", build, **options)
+        document = json.loads(done.stdout or "{}")
+        document["unseen"] = [u for u in document.get("unseen", []) if "is read by no object" not in u]  # this build has one kernel
+        return done, document
+
+    def refused(what, words, text, **options):
+        make(text, **options)
+        said = checked()[1]["unseen"]
+        check(len(said) == 1 and words in said[0], f"{what}: {said}")
+        undo()
+
+    inc = {"tests/kernels/factor.inc": "#define FACTOR 1\n"}
+    make("#include \"core/errors.hpp\"\n#include <generated.hpp>\n", {"<build>/generated/generated.hpp": "// only\n#include \"core/files.hpp\"\n"})
+    done, document = checked()
+    check(done.returncode == 1 and not document["unseen"] and "is read by no object of the build" in done.stderr, f"hashed files: {document['unseen']}")
+    undo()
+    refused("a file outside the hashed folders", f"tests/kernels/factor.inc is read to build {kernel}", '#include "../../../tests/kernels/factor.inc"\n', files=inc)
+    refused("the same from the top", f"tests/kernels/factor.inc is read to build {kernel}", '#include "tests/kernels/factor.inc"\n', files=inc)
+    refused("the same by an option", "tests/kernels/factor.inc is read", '#include <factor.inc>\n', files=inc, early=f"-I{root}/tests/kernels")
+    refused("a generated header", "<build>/generated/factor.hpp is read", "#include <factor.hpp>\n", files={"<build>/generated/factor.hpp": "#define FACTOR 1\n"})
+    refused("a header in the system's place", "kernels/cpu/shim/cmath is read", "#include <cmath>\n", early=f"-I{root}/kernels/cpu/shim",
+            files={"kernels/cpu/shim/cmath": "#include_next <cmath>\n"})
+    refused("a source of no kernel", "kernels/cpu/factor.cpp is read", "", compiled="kernels/cpu/factor.cpp", files={"kernels/cpu/factor.cpp": "float factor() { return 1; }\n"})
+    refused("a shader's file", "tests/kernels/factor.inc is read", "#include \"shaders/scale_rows.inc\"\n",
+            files={**inc, "<build>/generated/shaders/scale_rows.inc": "// 1\nint words;\n",
+                   "<build>/generated/shaders/scale_rows.spv.d": f"scale_rows.spv: {build}/generated/shaders/scale_rows.inc {root}/tests/kernels/factor.inc\n"})
+    refused("a function of the library", f"{other} defines expf", "", cli='extern "C" float expf(float x) { return 1 + x; }\n')
+    refused("a helper elsewhere", f"{kernel} takes _Z6factorv from {other}", "float factor(); float twice() { return 2 * factor(); }\n", cli="float factor() { return 1; }\n")
+    refused("a table read at run time", f"{kernel} calls fopen", "#include <cstdio>\nvoid* table() { return std::fopen(\"table\", \"r\"); }\n")
+    make('#if __has_include("../../../tests/kernels/fast.txt")\n#endif\n')
+    check(any(":1: __has_include" in f for t in checked()[1]["touched"] if t["kernel"] == "scale/cpu/naive" for f in t["files"]), "__has_include of a file outside")
+    undo()
+    for link, target in (("kernels/cpu/more", root / "tests"), ("kernels/cpu/more.hpp", root / "tests/gate/gate_test.py")):
+        (root / link).symlink_to(target)
+        done = run("gate", "--root", root, "--base", "HEAD", "--plan")
+        check(done.returncode == 2 and f"{link}: is a symbolic link" in done.stderr and done.stderr.count("\n") == 1, f"a link: {done.returncode}, {done.stderr}")
+        (root / link).unlink()
+    (folder / "flush.cpp").write_text("#include <cfenv>\n#include <xmmintrin.h>\n__attribute__((constructor)) void start() { START; }\n")
+    for start in ("_mm_setcsr(_mm_getcsr() | 0x8000)", "_mm_setcsr(_mm_getcsr() | 0x0040)", "fesetround(FE_UPWARD)") if not sanitizers and os.uname().machine == "x86_64" else ():
+        subprocess.run(["c++", "-shared", "-fPIC", f"-DSTART={start}", folder / "flush.cpp", "-o", folder / "flush.so"], check=True)
+        make("")
+        said = checked(env={**os.environ, "LD_PRELOAD": str(folder / "flush.so")})[1]["unseen"]
+        check(len(said) == 1 and "this program starts" in said[0], f"{start} before main: {said}")
+    # Options are entries of the lock.
+    make("")
+    done = run("gate", "--lock", "--root", root, "--build", build)
+    check(done.returncode == 0 and "options of assay_kernels_cpu: -std=c++20 -O1 -I<source>/src -I<source> -I<build>/generated\n" in LOCK.read_text(), f"--lock with a build: {LOCK.read_text()}")
+    commit()
+    for flags, said in (("-Wall -Wextra", ""), ("-ffast-math", "options of assay_kernels_cpu are with -ffast-math;"), ("-DFACTOR=2", "options of assay_kernels_cpu are with -DFACTOR=2;")):
+        make("", flags=flags)
+        machine = checked()[1]["machine"]
+        check(machine == said if not said else said in machine, f"{flags}: {machine}")
+    done = run("gate", "--root", root, "--base", "HEAD", "--plan", "--json", "--build", build)
+    touched = [t["kernel"] for t in json.loads(done.stdout)["touched"] if t["environment"]]
+    check(set(touched) == {k for k in ALL if k.split("/")[1] == "cpu"}, f"another option touches {len(touched)}")
+    git("reset", "-q", "--hard", "HEAD~1")
+    # Builds that are none, or of other sources.
+    (build / kernel).unlink()
+    for words, change in (("build it first", lambda: None), (f"is no build of {root}", lambda: (build / "CMakeCache.txt").write_text(f"CMAKE_HOME_DIRECTORY:INTERNAL={source}\n")),
+                          ("holds no build.ninja", (build / "build.ninja").unlink)):
+        change()
+        done = run("gate", "--root", root, "--base", "HEAD", "--plan", "--build", build)
+        check(done.returncode == 2 and words in done.stderr and done.stderr.count("\n") == 1, f"{words}: {done.returncode}, {done.stderr}")
+    undo()
 
 
 def campaigns():
@@ -747,7 +846,7 @@ try:
     ALL = {t["kernel"]: t for t in json.loads(run("gate", "--root", root, "--all", "--plan", "--json").stdout)["touched"]}
     check(len(ALL) > 300 and CUDA in ALL, f"{len(ALL)} kernels")
     check(not any(re.search(r":\d+: ", f) for t in ALL.values() for f in t["files"]), "every include of every kernel is followed")
-    parts = {part.__name__: part for part in (wrong_use, changes, comments, engine, moves, environment, speed, campaigns, evidence, interrupted, attested, ledger, built_from, record)}
+    parts = {part.__name__: part for part in (wrong_use, inputs, changes, comments, engine, moves, environment, speed, campaigns, evidence, interrupted, attested, ledger, built_from, record)}
     for part in [parts[name] for name in sys.argv[4:]] or parts.values():
         begin = time.monotonic()
         part()

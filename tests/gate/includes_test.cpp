@@ -45,6 +45,11 @@ TEST(Includes, ThatCannotBeFollowedAreSaid) {
   EXPECT_EQ(unknown("#include \"ops/gone.hpp\"\n").size(), 1U);
   EXPECT_EQ(unknown("#include \"shaders/gone.hpp\"\n").size(), 1U);
   EXPECT_EQ(unknown("#include \"open.hpp\n").size(), 1U);
+  for (const char* outside : {"../../tests/a.inc", "../../../a.inc", "tests/a.inc", "../tests/a.inc", "ci/a.inc"}) {
+    EXPECT_EQ(unknown(std::string("#include \"") + outside + "\"\n").size(), 1U) << outside;
+    EXPECT_EQ(unknown(std::string("#if __has_include(\"") + outside + "\")\n#endif\n").size(), 1U) << outside;
+  }
+  EXPECT_EQ(unknown("#include <../tests/a.inc>\n#if __has_include(\"core/new.hpp\")\n#endif\n").size(), 1U);
 }
 
 TEST(Includes, ByOtherSpellingsAreRefused) {
