@@ -63,7 +63,8 @@ Value feed_forward_block(Builder& builder, const TransformerConfig& config, Valu
 /// Both blocks.
 Value decoder_layer(Builder& builder, const TransformerConfig& config, Value x, const Sequences& sequences);
 
-/// Logits [batch * s, vocabulary] of ids, i32 [batch * s]: model.embed_tokens, model.layers.N, model.norm, lm_head unless tied.
+/// Logits [batch * s, vocabulary] of ids, i32 [batch * s]: model.embed_tokens, model.layers.N, model.norm, lm_head
+/// unless tied.
 Value decoder(Builder& builder, const TransformerConfig& config, Value ids, const Sequences& sequences);
 
 }  // namespace assay::program
