@@ -357,7 +357,12 @@ def inputs():
     check(done.returncode == 0, f"the build of this program: {done.returncode}, {done.stderr}")
     if PLAIN:
         check("options of" not in json.loads(done.stdout)["machine"], f"its options are those of the lock: {done.stdout[:3000]}")
-    check("not checked: whether the build" in run("gate", "--root", root, "--base", "HEAD", "--plan").stdout, "a gate without a build says so")
+    said = run("gate", "--root", root, "--base", "HEAD", "--plan").stdout
+    check("not checked: whether the build" in said and "older" not in said, f"a gate without a build says so: {said}")
+    edit("kernels/cpu/softmax.cpp")
+    said = run("gate", "--root", root, "--base", "HEAD", "--plan").stdout
+    check("this assay is older than kernels/cpu/softmax.cpp" in said, f"a program of other sources: {said}")
+    undo()
     build = folder / "build"
     (build / "generated/shaders").mkdir(parents=True)
     (build / "CMakeCache.txt").write_text(f"CMAKE_HOME_DIRECTORY:INTERNAL={root}\n")
@@ -385,30 +390,27 @@ def inputs():
         document["unseen"] = [u for u in document.get("unseen", []) if "is read by no object" not in u]  # this build has one kernel
         return done, document
 
-    def refused(what, words, text, **options):
-        make(text, **options)
-        said = checked()[1]["unseen"]
-        check(len(said) == 1 and words in said[0], f"{what}: {said}")
-        undo()
-
-    inc = {"tests/kernels/factor.inc": "#define FACTOR 1\n"}
     make("#include \"core/errors.hpp\"\n#include <generated.hpp>\n", {"<build>/generated/generated.hpp": "// only\n#include \"core/files.hpp\"\n"})
     done, document = checked()
     check(done.returncode == 1 and not document["unseen"] and "is read by no object of the build" in done.stderr, f"hashed files: {document['unseen']}")
     undo()
-    refused("a file outside the hashed folders", f"tests/kernels/factor.inc is read to build {kernel}", '#include "../../../tests/kernels/factor.inc"\n', files=inc)
-    refused("the same from the top", f"tests/kernels/factor.inc is read to build {kernel}", '#include "tests/kernels/factor.inc"\n', files=inc)
-    refused("the same by an option", "tests/kernels/factor.inc is read", '#include <factor.inc>\n', files=inc, early=f"-I{root}/tests/kernels")
-    refused("a generated header", "<build>/generated/factor.hpp is read", "#include <factor.hpp>\n", files={"<build>/generated/factor.hpp": "#define FACTOR 1\n"})
-    refused("a header in the system's place", "kernels/cpu/shim/cmath is read", "#include <cmath>\n", early=f"-I{root}/kernels/cpu/shim",
-            files={"kernels/cpu/shim/cmath": "#include_next <cmath>\n"})
-    refused("a source of no kernel", "kernels/cpu/factor.cpp is read", "", compiled="kernels/cpu/factor.cpp", files={"kernels/cpu/factor.cpp": "float factor() { return 1; }\n"})
-    refused("a shader's file", "tests/kernels/factor.inc is read", "#include \"shaders/scale_rows.inc\"\n",
-            files={**inc, "<build>/generated/shaders/scale_rows.inc": "// 1\nint words;\n",
-                   "<build>/generated/shaders/scale_rows.spv.d": f"scale_rows.spv: {build}/generated/shaders/scale_rows.inc {root}/tests/kernels/factor.inc\n"})
-    refused("a function of the library", f"{other} defines expf", "", cli='extern "C" float expf(float x) { return 1 + x; }\n')
-    refused("a helper elsewhere", f"{kernel} takes _Z6factorv from {other}", "float factor(); float twice() { return 2 * factor(); }\n", cli="float factor() { return 1; }\n")
-    refused("a table read at run time", f"{kernel} calls fopen", "#include <cstdio>\nvoid* table() { return std::fopen(\"table\", \"r\"); }\n")
+    # One of each class: files by a relative path, from the top, by an option, generated, in the system's place, of a
+    # shader and of no kernel; symbols from elsewhere.
+    said = {f"tests/kernels/relative.inc is read to build {kernel}": '#include "../../../tests/kernels/relative.inc"', "tests/kernels/top.inc is read": '#include "tests/kernels/top.inc"',
+            "tests/kernels/option.inc is read": "#include <option.inc>", "<build>/generated/made.hpp is read": "#include <made.hpp>", "kernels/cpu/shim/cmath is read": "#include <cmath>",
+            "tests/kernels/shader.inc is read": '#include "shaders/scale_rows.inc"', "kernels/cpu/factor.cpp is read": "", f"{other} defines expf": "",
+            f"{kernel} takes _Z6factorv from {other}": "float factor(); float twice() { return 2 * factor(); }", f"{kernel} calls fopen": "#include <cstdio>\nvoid* table() { return std::fopen(\"table\", \"r\"); }"}
+    files = {f"tests/kernels/{name}.inc": f"// {name}\n" for name in ("relative", "top", "option", "shader")}
+    files.update({"<build>/generated/made.hpp": "#define FACTOR 1\n", "kernels/cpu/shim/cmath": "#include_next <cmath>\n", "kernels/cpu/factor.cpp": "int none;\n",
+                  "<build>/generated/shaders/scale_rows.inc": "int words;\n",
+                  "<build>/generated/shaders/scale_rows.spv.d": f"scale_rows.spv: {build}/generated/shaders/scale_rows.inc {root}/tests/kernels/shader.inc\n"})
+    make("\n".join(said.values()) + "\n", files, compiled="kernels/cpu/factor.cpp", early=f"-I{root}/tests/kernels -I{root}/kernels/cpu/shim",
+         cli='extern "C" float expf(float x) { return 1 + x; }\nfloat factor() { return 1; }\n')
+    unseen = checked()[1]["unseen"]
+    check(len(unseen) == len(said), f"planted {len(said)}, said {len(unseen)}: {unseen}")
+    for words in said:
+        check(sum(words in u for u in unseen) == 1, f"{words}: {unseen}")
+    undo()
     make('#if __has_include("../../../tests/kernels/fast.txt")\n#endif\n')
     check(any(":1: __has_include" in f for t in checked()[1]["touched"] if t["kernel"] == "scale/cpu/naive" for f in t["files"]), "__has_include of a file outside")
     undo()
