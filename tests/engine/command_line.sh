@@ -29,10 +29,10 @@ sed 's~mutant/cpu/matmul/dropped_last_k~matmul/cpu/naive~' "$replay" >right.json
 [ "$(code "$assay" replay right.json)" = 0 ] || fails 'replay of a right kernel'
 
 # A killed mutant is no failure; with the matrix every obligation is tried.
-[ "$(code "$assay" mutants transpose --backend cpu --cases 30 --matrix --quiet --report killed)" = 0 ] || fails 'mutants'
+[ "$(code "$assay" mutants transpose --backend cpu --cases 50 --matrix --quiet --report killed)" = 0 ] || fails 'mutants'
 grep -q 'failures="0"' killed/junit.xml && xmllint --noout killed/junit.xml || fails 'a killed mutant is a failure in junit.xml'
 grep -q 'Kill matrix' killed/mutants.html || fails 'mutants.html'
-"$assay" mutants transpose --backend cpu --cases 30 --quiet --json >first.json
+"$assay" mutants transpose --backend cpu --cases 50 --quiet --json >first.json
 python3 - <<'PY' || fails mutants.json
 import json
 r = json.load(open("killed/mutants.json"))

@@ -102,7 +102,9 @@ TEST(Floor, AsksForAThirdOfTheElements) {
   for (Coverage& c : all) c.elements *= 0.34;
   EXPECT_EQ(floor.lacks(all, counts), "");
   for (Coverage& c : all) c.elements *= 0.95;
-  EXPECT_EQ(floor.lacks(all, counts), "32% of the elements of a default campaign, of which a third is the least");
+  EXPECT_EQ(
+      floor.lacks(all, counts),
+      "32.3% of the elements of a default campaign, of which at least a third is required: give --cases 100, the default, or more");
 }
 
 /// Each region is drawn under two obligations, at least one with an oracle or a certificate.

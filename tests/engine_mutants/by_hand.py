@@ -95,7 +95,7 @@ BY_HAND = [
     ('never-odd', DRAW, 'return std::clamp(scaled,', 'return std::clamp(MUTANT && info.multiple == 1 && scaled > 1 ? scaled / 2 * 2 : scaled,', 'no dim above 1 is odd'),
     ('never-last-layout', DRAW, 'random.below(kNearLayouts)', 'random.below(kNearLayouts - MUTANT)', 'the last layout is never drawn'),
     ('never-page-start', DRAW, 'random.below(kPlacements)', 'random.below(kPlacements - MUTANT)', 'the last placement is never drawn'),
-    ('never-directed', DRAW, 'random.chance(0.3)) c.strategy', 'random.chance(MUTANT ? 0.0 : 0.3)) c.strategy', 'inputs that an operation directs are never drawn'),
+    ('never-directed', DRAW, 'random.chance(directed)) c.strategy', 'random.chance(MUTANT ? 0.0 : directed)) c.strategy', 'inputs that an operation directs are never drawn'),
     ('never-far', DRAW, 'if (spec.far) stretch_one_dim(', 'if (spec.far && !MUTANT) stretch_one_dim(', 'no dim is beyond 1025'),
     ('one-seed', DRAW, 'scramble(derive(seed, obligation.id)', 'scramble(derive(MUTANT ? 0 : seed, obligation.id)', 'every seed draws the same cases'),
     ('one-case', DRAW, '^ number);', '^ (MUTANT ? 0 : number));', 'every case of a campaign is the same'),

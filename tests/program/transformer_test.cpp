@@ -207,7 +207,8 @@ TEST(Relations, PrefillAndDecodeAreAttention) {
                          .y;
   b.output(all), b.output(step);
   const Program& p = b.program();
-  Execution<double> run(p, plan(p), std::nan(""));
+  const Plan where = plan(p);
+  Execution<double> run(p, where, std::nan(""));
   for_each_set_by_host(p, [&](Value of) {
     std::vector<double> numbers = numbers_of({"", full(), Part::attention, s}, p, of);
     if (of == places)
