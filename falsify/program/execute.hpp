@@ -39,7 +39,8 @@ void fill(View<T> view, const T& value) {
 template <class T>
 class Execution {
  public:
-  /// Parameters, states and inputs hold zeros; temporaries hold `poison`.
+  /// Parameters, states and inputs hold zeros; temporaries hold `poison`. Program and plan outlive the execution.
+  Execution(const program::Program& program, program::Plan&& plan, const T& poison) = delete;
   Execution(const program::Program& program, const program::Plan& plan, const T& poison)
       : program_(program), plan_(plan) {
     std::vector<std::size_t> elements(plan.slot_bytes.size());

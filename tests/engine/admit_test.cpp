@@ -140,7 +140,7 @@ TEST(Admit, ConditionsThatNothingSatisfiesAreAnError) {
 TEST(Admit, NoObligationFalsifiesARightKernelWithinItsLimits) {
   constexpr const char* kOfDim[] = {"{} % 256 == 0", "{} == 1", "{} == 16", "{} % 6 == 0", "{} in [0, 512]"};
   CampaignOptions options;
-  options.cases = 2;
+  options.cases = 4;
   options.shrink = false;
   std::size_t turn = 0, tried = 0;
   for (const OpDescriptor* op : operations()) {
