@@ -9,7 +9,7 @@
 
 #include "program/model/transformer.hpp"
 
-namespace assay::program {
+namespace assay::falsify {
 
 template <class T>
 class Equations {
@@ -17,7 +17,7 @@ class Equations {
   using Tensor = std::vector<T>;
 
   /// `weights` by full name; those that are absent take no part. Keys from `length` on are padding.
-  Equations(const TransformerConfig& config, const std::map<std::string, Tensor>& weights, Index s, Index length)
+  Equations(const program::TransformerConfig& config, const std::map<std::string, Tensor>& weights, Index s, Index length)
       : c_(config), weights_(weights), s_(s), length_(length) {}
 
   /// x + attention(norm(x)) Woᵀ.
@@ -166,9 +166,9 @@ class Equations {
     return y;
   }
 
-  const TransformerConfig& c_;
+  const program::TransformerConfig& c_;
   const std::map<std::string, Tensor>& weights_;
   Index s_, length_;
 };
 
-}  // namespace assay::program
+}  // namespace assay::falsify
