@@ -130,8 +130,8 @@ class Equations {
     for (Index i = 0; i < s_ && c_.theta > 0; ++i)
       for (Index h = 0; h < heads; ++h)
         for (Index j = 0; j < d / 2; ++j) {
-          const double angle =
-              static_cast<double>(i) * std::pow(c_.theta, -2.0 * static_cast<double>(j) / static_cast<double>(d));
+          const long double angle =
+              static_cast<long double>(i) * std::pow(static_cast<long double>(c_.theta), -2.0L * static_cast<long double>(j) / static_cast<long double>(d));
           T &first = x[at(i * heads + h, d, j)], &second = x[at(i * heads + h, d, j + d / 2)];
           const T turned = first * T(std::cos(angle)) - second * T(std::sin(angle));
           second = second * T(std::cos(angle)) + first * T(std::sin(angle));

@@ -183,7 +183,8 @@ BlockCase block_of(const System& system, const Case& c) {
   t.qkv_bias = given.param("qkv_bias", 0) != 0, t.qk_norm = given.param("qk_norm", 0) != 0;
   t.causal = given.param("causal", 1) != 0, t.tied_head = given.param("tied_head", 0) != 0;
   t.adapters.rank = given.dim("rank", 1), t.adapters.alpha = given.param("alpha", 8);
-  const auto adapted = static_cast<unsigned>(given.param("adapters", 0));
+  const unsigned here = system.part == BlockPart::attention ? 15 : system.part == BlockPart::feed_forward ? 112 : 127;
+  const auto adapted = static_cast<unsigned>(given.param("adapters", 0)) & here;
   for (std::size_t p = 0; p < kProjections.size(); ++p)
     if ((adapted >> p & 1U) != 0) t.adapters.on.insert(kProjections[p]);
   check(t);
@@ -226,7 +227,7 @@ Case draw(const System& system, bool small, std::uint64_t seed, std::span<const 
   n["tied_head"] = random.chance(0.5);
   const bool adapted = random.chance(0.6);
   const auto any_set = static_cast<Index>(random.below(128));
-  n["adapters"] = adapted ? static_cast<double>(one_of({5, 15, 127, any_set})) : 0;
+  n["adapters"] = adapted ? static_cast<double>(one_of({5, 15, 112, 127, any_set})) : 0;
   n["alpha"] = static_cast<double>(one_of({2, 8, 16}));
   Case c;
   c.seed = random.bits();

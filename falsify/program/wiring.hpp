@@ -31,7 +31,7 @@ class Wiring {
 
   const program::Differentiated& differentiated() const { return d_; }
   const program::Plan& where() const { return plan_; }
-  /// By the equations, and their derivatives in dual numbers: y of each run, then the sum over the runs of the gradient
+  /// By the equations in long double, and their derivatives in dual numbers: y of each run, then the sum over the runs of the gradient
   /// of each leaf. Bounds are those of float32 arithmetic, scaled to double's unit roundoff.
   const std::vector<Expected>& expected() const { return expected_; }
   /// By the derivative of the program's own forward steps, in complex numbers with a step too small to round.
