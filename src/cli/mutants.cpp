@@ -140,7 +140,13 @@ int run_systems(const Options& o) {
   if (!o.report.empty()) falsify::expect_writable(o.report);
   const std::vector<nlohmann::json> outcomes = mutants_of_systems(o.ops, o.automatic, jobs_for(o.jobs));
   nlohmann::json summary{{"schema", "assay-mutants/1"}, {"shrunk", false}, {"matrix", false}, {"mutants", outcomes},
-                         {"operations", falsify::counts_by(outcomes, "op")}, {"obligations", falsify::by_obligation(outcomes)}};
+                         {"operations", falsify::counts_by(outcomes, "op")}, {"obligations", nlohmann::json::object()}};
+  for (const auto& m : outcomes) {
+    if (!m.contains("by")) continue;
+    nlohmann::json& n = summary["obligations"][m["op"].get<std::string>()][m["by"].get<std::string>()];
+    if (n.is_null()) n = {{"by", "equations"}, {"first", 0}, {"kills", 0}, {"alone", 0}};
+    n["first"] = n["first"].get<int>() + 1;
+  }
   using enum falsify::MutantStatus;
   for (const falsify::MutantStatus status : {killed, survived, equivalent, unavailable})
     summary[std::string(name(status))] =
