@@ -161,8 +161,13 @@ class Campaign {
 
   std::vector<Case> simpler(const Case& c) const {
     std::vector<Case> all;
+    const auto is_given = [&](std::size_t d) { return d < options_.dims.size() && options_.dims[d] != kDrawnSmall; };
+    Case few = c;  // of each at most two
+    for (std::size_t d = 0; d < c.dims.size(); ++d)
+      if (!is_given(d)) few.dims[d] = std::min<Index>(c.dims[d], 2);
+    if (!(few == c)) all.push_back(few);
     for (std::size_t d = 0; d < c.dims.size(); ++d) {
-      const bool given = d < options_.dims.size() && options_.dims[d] != kDrawnSmall;
+      const bool given = is_given(d);
       for (const Index extent : {op_.dims[d].min, c.dims[d] / 2, c.dims[d] - 1})
         if (!given && op_.dims[d].min <= extent && extent < c.dims[d]) all.emplace_back(c).dims[d] = extent;
       // Length follows s, and heads follow kv_heads.
