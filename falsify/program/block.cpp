@@ -32,7 +32,8 @@ Block::Block(const BlockCase& c) {
   } else {
     const Sequence all = sequence(builder);
     x = builder.input("x", {c.s, c.config.hidden});
-    y = c.part == BlockPart::layer ? decoder_layer(builder, c.config, x, all) : attention_block(builder, c.config, x, all);
+    y = c.part == BlockPart::layer ? decoder_layer(builder, c.config, x, all)
+                                   : attention_block(builder, c.config, x, all);
   }
   builder.output(y);
 }
@@ -83,8 +84,7 @@ void set(Session& session, Value v, const std::vector<double>& numbers) {
 }
 
 void set_all(Session& session, const BlockCase& c, int run) {
-  for_each_set_by_host(session.program(),
-                       [&](Value v) { set(session, v, numbers_of(c, session.program(), v, run)); });
+  for_each_set_by_host(session.program(), [&](Value v) { set(session, v, numbers_of(c, session.program(), v, run)); });
 }
 
 }  // namespace assay::falsify

@@ -59,7 +59,8 @@ class Campaign {
     for (std::size_t o = 0; o < obligations_.size(); ++o) judge(o);
     if (const ObligationResult* best = result_.explanation())
       for (ObligationResult& o : result_.obligations)
-        if (&o == best && options_.shrink) shrink(*obligations_[static_cast<std::size_t>(&o - result_.obligations.data())], o);
+        if (&o == best && options_.shrink)
+          shrink(*obligations_[static_cast<std::size_t>(&o - result_.obligations.data())], o);
     result_.depth = std::min(1.0, static_cast<double>(options_.cases) / kDefaultCases);
     if (result_.depth < kMinDepth)
       result_.shortfall = {Shortfall::Kind::thin, fmt::format("{} cases of each obligation, and {:.0f} are the least",
@@ -122,8 +123,9 @@ class Campaign {
       record.reason = fmt::format("{} of {} expected values are zero, or within their bounds of it",
                                   record.elements - evidence, record.elements);
     } else if (bounds_[o] > 0) {
-      record.reason = fmt::format("{:.3f} of {} composed bounds are finite and below 0.01 of the rms; the others are no evidence",
-                                  static_cast<double>(record.elements) / static_cast<double>(bounds_[o]), bounds_[o]);
+      record.reason =
+          fmt::format("{:.3f} of {} composed bounds are finite and below 0.01 of the rms; the others are no evidence",
+                      static_cast<double>(record.elements) / static_cast<double>(bounds_[o]), bounds_[o]);
     }
   }
 
@@ -197,7 +199,8 @@ class Campaign {
 
 }  // namespace
 
-nlohmann::json run_campaign(const SystemKernel& kernel, const CampaignOptions& options, const SystemProgress& progress) {
+nlohmann::json run_campaign(const SystemKernel& kernel, const CampaignOptions& options,
+                            const SystemProgress& progress) {
   return Campaign(kernel, options, progress).run();
 }
 

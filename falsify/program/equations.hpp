@@ -17,7 +17,8 @@ class Equations {
   using Tensor = std::vector<T>;
 
   /// `weights` by full name; those that are absent take no part. Keys from `length` on are padding.
-  Equations(const program::TransformerConfig& config, const std::map<std::string, Tensor>& weights, Index s, Index length)
+  Equations(const program::TransformerConfig& config, const std::map<std::string, Tensor>& weights, Index s,
+            Index length)
       : c_(config), weights_(weights), s_(s), length_(length) {}
 
   /// x + attention(norm(x)) Woᵀ.
@@ -131,7 +132,8 @@ class Equations {
       for (Index h = 0; h < heads; ++h)
         for (Index j = 0; j < d / 2; ++j) {
           const long double angle =
-              static_cast<long double>(i) * std::pow(static_cast<long double>(c_.theta), -2.0L * static_cast<long double>(j) / static_cast<long double>(d));
+              static_cast<long double>(i) * std::pow(static_cast<long double>(c_.theta),
+                                                     -2.0L * static_cast<long double>(j) / static_cast<long double>(d));
           T &first = x[at(i * heads + h, d, j)], &second = x[at(i * heads + h, d, j + d / 2)];
           const T turned = first * T(std::cos(angle)) - second * T(std::sin(angle));
           second = second * T(std::cos(angle)) + first * T(std::sin(angle));

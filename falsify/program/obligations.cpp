@@ -29,7 +29,8 @@ Differentiated altered(const SystemTrial& trial, Differentiated d) {
 class InDouble {
  public:
   InDouble(const SystemTrial& trial, const BlockCase& c, const Numbers& given = {}, bool backward = false)
-      : block_(c), d_(altered(trial, backward ? block_.differentiated() : Differentiated{block_.builder.program(), {}, {}})),
+      : block_(c),
+        d_(altered(trial, backward ? block_.differentiated() : Differentiated{block_.builder.program(), {}, {}})),
         plan_(plan(d_.program)), exact_(d_.program, plan_, std::nan("")),
         bounded_(d_.program, plan_, Bounded(std::nan(""))) {
     for_each_set_by_host(d_.program, [&](Value v) {
@@ -85,8 +86,9 @@ Outcome same(std::string_view name, std::span<const T> got, std::span<const T> w
     outcome.nonzero += want[i] != 0;
     if (got[i] == want[i] || outcome.finding) continue;
     outcome.kind = Outcome::Kind::falsified;
-    outcome.finding = Finding{Finding::Kind::bits, "", std::string(name), {static_cast<Index>(i)},
-                              static_cast<double>(got[i]), static_cast<double>(want[i]), 0};
+    outcome.finding = Finding{
+        Finding::Kind::bits,          "", std::string(name), {static_cast<Index>(i)}, static_cast<double>(got[i]),
+        static_cast<double>(want[i]), 0};
     outcome.finding->message = fmt::format("{} (got {:.9g}, want {:.9g})", meaning, got[i], want[i]);
   }
   return outcome;
@@ -117,7 +119,8 @@ Outcome gradients(const SystemTrial& trial) { return of_rows(trial, true); }
 class OnDevice {
  public:
   explicit OnDevice(const SystemTrial& trial)
-      : block(trial.block()), d(altered(trial, block.differentiated())), session(d.program, trial.on(), trial.options()) {
+      : block(trial.block()), d(altered(trial, block.differentiated())),
+        session(d.program, trial.on(), trial.options()) {
     set_all(session, trial.block());
   }
 
@@ -195,7 +198,8 @@ Outcome leaves(const SystemTrial& trial) {
     if (largest == 0) continue;
     const std::vector<float> got = on.session.get<float>(on.d.gradients[n]);
     const bool moves = std::ranges::any_of(got, [](float g) { return g != 0; });
-    outcome &= holds(moves, fmt::format("{} gets no gradient, and {:.3g} is its largest element", expected.name, largest));
+    outcome &=
+        holds(moves, fmt::format("{} gets no gradient, and {:.3g} is its largest element", expected.name, largest));
   }
   BlockCase frozen = trial.block();
   frozen.config.trains = false;
@@ -207,8 +211,9 @@ Outcome leaves(const SystemTrial& trial) {
   const Differentiated d = differentiate(block.builder.program(), std::vector{block.y});
   std::size_t stored = 0;
   for (const Storage& storage : d.program.storages) stored += storage.kind == Kind::gradient;
-  outcome &= holds(d.gradients.size() == adapters && stored == 1,
-                   fmt::format("of a frozen base {} leaves get gradients, and adapters have {}", d.gradients.size(), adapters));
+  outcome &= holds(
+      d.gradients.size() == adapters && stored == 1,
+      fmt::format("of a frozen base {} leaves get gradients, and adapters have {}", d.gradients.size(), adapters));
   return outcome;
 }
 
@@ -217,7 +222,9 @@ Outcome padding(const SystemTrial& trial) {
   const BlockCase& c = trial.block();
   if (c.length == c.s) return Outcome::not_applicable("there is no padding");
   OnDevice on(trial);
-  const auto tokens = [&](std::size_t elements) { return elements / static_cast<std::size_t>(c.s) * static_cast<std::size_t>(c.length); };
+  const auto tokens = [&](std::size_t elements) {
+    return elements / static_cast<std::size_t>(c.s) * static_cast<std::size_t>(c.length);
+  };
   const Value upstream = on.d.upstream[0];
   std::vector<double> dy = numbers_of(c, on.d.program, upstream);
   std::fill(dy.begin() + static_cast<std::ptrdiff_t>(tokens(dy.size())), dy.end(), 0);
@@ -233,13 +240,14 @@ Outcome padding(const SystemTrial& trial) {
   const std::vector<std::vector<float>> before = results();
   std::vector<double> x = numbers_of(c, on.d.program, on.block.x);
   for (std::size_t i = tokens(x.size()); i < x.size(); ++i)
-    x[i] = c.part == BlockPart::loss ? static_cast<double>((static_cast<Index>(x[i]) + 1) % c.config.vocabulary) : 100 - x[i];
+    x[i] = c.part == BlockPart::loss ? static_cast<double>((static_cast<Index>(x[i]) + 1) % c.config.vocabulary)
+                                     : 100 - x[i];
   set(on.session, on.block.x, x);
   const std::vector<std::vector<float>> after = results();
   Outcome outcome;
   for (std::size_t r = 0; r < before.size(); ++r)
-    outcome &= same<float>(r == 0 ? "y" : "gradient of " + on.d.program[on.block.leaves()[r - 1]].name, after[r], before[r],
-                           "what padding holds changes this");
+    outcome &= same<float>(r == 0 ? "y" : "gradient of " + on.d.program[on.block.leaves()[r - 1]].name, after[r],
+                           before[r], "what padding holds changes this");
   return outcome;
 }
 
@@ -248,7 +256,8 @@ Outcome prefix(const SystemTrial& trial) {
   if (!shorter.config.causal && shorter.part != BlockPart::feed_forward)
     return Outcome::not_applicable("an encoder's positions see those behind them");
   if (shorter.s == 1) return Outcome::not_applicable("one position has no prefix");
-  shorter.s = 1 + static_cast<Index>(shorter.seed % static_cast<std::uint64_t>(std::min(shorter.length, shorter.s - 1)));
+  shorter.s =
+      1 + static_cast<Index>(shorter.seed % static_cast<std::uint64_t>(std::min(shorter.length, shorter.s - 1)));
   shorter.length = shorter.s;
   return same<double>("y", InDouble(trial, trial.block()).y(), InDouble(trial, shorter).y(),
                       fmt::format("the first {} positions differ from a run of them alone", shorter.s));
@@ -332,7 +341,8 @@ Outcome single_heads(const SystemTrial& trial) {
     for (const std::string name : {"self_attn.q_proj.weight", "self_attn.q_proj.bias"}) {
       const auto all = own.find(name);
       if (all == own.end()) continue;
-      const auto rows = static_cast<std::ptrdiff_t>(all->second.size() / heads), first = static_cast<std::ptrdiff_t>(h) * rows;
+      const auto rows = static_cast<std::ptrdiff_t>(all->second.size() / heads),
+                 first = static_cast<std::ptrdiff_t>(h) * rows;
       part[name].assign(all->second.begin() + first, all->second.begin() + first + rows);
     }
     const std::vector<double>& o = own.at("self_attn.o_proj.weight");
@@ -381,7 +391,8 @@ Outcome key_value_shapes(const SystemTrial& trial) {
 Outcome result_shape(const SystemTrial& trial) {
   const Block block(trial.block());
   const BlockCase& c = trial.block();
-  return has_shape("y", block.builder.shape(block.y), c.part == BlockPart::loss ? Shape{c.s} : Shape{c.s, c.config.hidden});
+  return has_shape("y", block.builder.shape(block.y),
+                   c.part == BlockPart::loss ? Shape{c.s} : Shape{c.s, c.config.hidden});
 }
 
 Outcome head_shapes(const SystemTrial& trial) {
@@ -415,14 +426,16 @@ Outcome initialization(const SystemTrial& trial) {
   std::map<std::vector<float>, std::string> seen;
   for (const Parameter& parameter : p.parameters) {
     const std::vector<float> values = initial_values(parameter.name, p[parameter.value].shape, trial.block().seed);
-    outcome &= holds(std::ranges::all_of(values, [](float v) { return std::isfinite(v); }), parameter.name + " begins infinite");
+    outcome &= holds(std::ranges::all_of(values, [](float v) { return std::isfinite(v); }),
+                     parameter.name + " begins infinite");
     const bool constant = parameter.name.ends_with("norm.weight") || parameter.name.ends_with(".bias") ||
                           parameter.name.ends_with("lora_B.weight");
     if (constant) continue;
     const auto [first, is_new] = seen.emplace(values, parameter.name);
     outcome &= holds(is_new, fmt::format("{} begins as {} does", parameter.name, first->second));
     if (values.size() > 1)
-      outcome &= holds(std::ranges::adjacent_find(values, std::not_equal_to<>()) != values.end(), parameter.name + " begins constant");
+      outcome &= holds(std::ranges::adjacent_find(values, std::not_equal_to<>()) != values.end(),
+                       parameter.name + " begins constant");
   }
   return outcome;
 }
@@ -440,65 +453,105 @@ Outcome finite(const SystemTrial& trial) {
 }
 
 constexpr BlockPart kAll[] = {BlockPart::attention, BlockPart::feed_forward, BlockPart::layer, BlockPart::loss},
-               kAttends[] = {BlockPart::attention, BlockPart::layer, BlockPart::loss}, kAttention[] = {BlockPart::attention},
-               kLoss[] = {BlockPart::loss};
+                    kAttends[] = {BlockPart::attention, BlockPart::layer, BlockPart::loss},
+                    kAttention[] = {BlockPart::attention}, kLoss[] = {BlockPart::loss};
 
 constexpr SystemObligation kObligations[] = {
-    {{"FALSIFY-SYS-001", "every step, forward and backward, is within its own worst-case bound on the operands that it really got", "steps",
-      "the kernel of the step that is named, or memory that serves two values at once"},
-     kAll, true, &steps},
+    {{"FALSIFY-SYS-001",
+      "every step, forward and backward, is within its own worst-case bound on the operands that it really got",
+      "steps", "the kernel of the step that is named, or memory that serves two values at once"},
+     kAll,
+     true,
+     &steps},
     {{"FALSIFY-SYS-002", "the forward pass is its equations, in double", "forward",
       "operands, constants or order of the forward steps"},
-     kAll, false, &forward},
-    {{"FALSIFY-SYS-003", "the gradient of every leaf is the derivative of the equations, and adds up over runs, in double", "gradients",
+     kAll,
+     false,
+     &forward},
+    {{"FALSIFY-SYS-003",
+      "the gradient of every leaf is the derivative of the equations, and adds up over runs, in double", "gradients",
       "a path of the backward pass that is missing, cut, doubled or exchanged"},
-     kAll, false, &gradients},
+     kAll,
+     false,
+     &gradients},
     {{"FALSIFY-SYS-004", "results and gradients are within the bound of the whole program", "composed",
       "a kernel of the back end; FALSIFY-SYS-001 names the step"},
-     kAll, false, &composed},
+     kAll,
+     false,
+     &composed},
     {{"FALSIFY-SYS-005", "every leaf that trains gets a gradient, and no frozen one does", "leaves",
       "a projection or an adapter is cut off from the loss"},
-     kAll, false, &leaves},
+     kAll,
+     false,
+     &leaves},
     {{"FALSIFY-SYS-006", "what padding holds changes no result of a token and no gradient, bitwise", "padding",
       "lengths, or the mask of the backward pass"},
-     kAttends, true, &padding},
+     kAttends,
+     true,
+     &padding},
     {{"FALSIFY-SYS-007", "the first positions are those of a run of them alone, bitwise, at every length", "prefix",
       "the causal mask is off, or positions count from another place"},
-     kAll, false, &prefix},
+     kAll,
+     false,
+     &prefix},
     {{"FALSIFY-SYS-008", "adapters whose B is zero leave the base, bitwise", "zero_adapter",
       "an adapter replaces its base, or drops the bias"},
-     kAll, false, &zero_adapter},
+     kAll,
+     false,
+     &zero_adapter},
     {{"FALSIFY-SYS-009", "adapters merged into their weights are the adapters", "merged",
       "the scale alpha / rank, or the layout of A or B"},
-     kAll, false, &merged},
+     kAll,
+     false,
+     &merged},
     {{"FALSIFY-SYS-010", "a tied table gets the gradients of both of its uses", "tied",
       "one of two uses overwrites the other's gradient"},
-     kLoss, false, &tied},
+     kLoss,
+     false,
+     &tied},
     {{"FALSIFY-A1", "a weight of another shape is refused, a transposed one included", "wrong_shapes",
       "only numbers of elements are compared"},
-     kAttends, false, &wrong_shapes},
+     kAttends,
+     false,
+     &wrong_shapes},
     {{"FALSIFY-A2", "keys and values are projected to kv_heads * head_dim", "key_value_shapes", "heads for kv_heads"},
-     kAttends, false, &key_value_shapes},
+     kAttends,
+     false,
+     &key_value_shapes},
     {{"FALSIFY-A3", "the result has the shape of x, that of a loss one element a position", "result_shape",
       "the output projection"},
-     kAttends, false, &result_shape},
+     kAttends,
+     false,
+     &result_shape},
     {{"FALSIFY-A4", "weights begin finite and varied, no two alike", "initialization",
       "the key of the initialization lacks the layer or the name"},
-     kAll, false, &initialization},
+     kAll,
+     false,
+     &initialization},
     {{"FALSIFY-A5", "with weights as they begin, results are finite", "finite", "a norm or a sum of exponentials"},
-     kAll, false, &finite},
+     kAll,
+     false,
+     &finite},
     {{"FALSIFY-GQ-001", "q and o have the shapes of their heads at every ratio of heads", "head_shapes",
       "hidden for heads * head_dim"},
-     kAttends, false, &head_shapes},
+     kAttends,
+     false,
+     &head_shapes},
     {{"FALSIFY-GQ-002", "shared keys and values are those of attention with repeated heads, bitwise", "repeated_heads",
       "the map from query heads to key-value heads"},
-     kAttends, false, &repeated_heads},
+     kAttends,
+     false,
+     &repeated_heads},
     {{"FALSIFY-GQ-004", "heads that do not share key-value heads evenly are refused", "divisibility",
       "the check of the configuration"},
-     kAttends, false, &divisibility},
+     kAttends,
+     false,
+     &divisibility},
     {{"FALSIFY-GQ-006", "multi-query attention is the sum of its single heads", "single_heads",
       "heads side by side in another order, or a head left out"},
-     kAttention, false, &single_heads},
+     kAttention,
+     false,
+     &single_heads},
 };
 
 }  // namespace

@@ -23,7 +23,8 @@ constexpr DimInfo kS{.name = "s", .min = 1, .max = 4096, .says = "positions of t
     kIntermediate{.name = "intermediate", .min = 1, .max = 65536, .says = "elements between gate and down"},
     kKvHeads{.name = "kv_heads", .min = 1, .max = 256, .says = "key-value heads"},
     kHeads{.name = "heads", .min = 1, .max = 256, .says = "query heads, a multiple of kv_heads"},
-    kHeadDim{.name = "head_dim", .min = 1, .max = 256, .says = "elements of a head; heads * head_dim need not be hidden"},
+    kHeadDim{
+        .name = "head_dim", .min = 1, .max = 256, .says = "elements of a head; heads * head_dim need not be hidden"},
     kLayers{.name = "layers", .min = 1, .max = 64, .says = "decoder layers"},
     kVocabulary{.name = "vocabulary", .min = 2, .max = 262144, .says = "words"},
     kRank{.name = "rank", .min = 1, .max = 256, .says = "of adapters"};
@@ -35,7 +36,8 @@ constexpr ParamInfo kTheta{.name = "theta", .max = 1e7, .typical = 10000, .says 
     kQkNorm{.name = "qk_norm", .says = "1: each head of q and k is normed", .choices = kSwitch},
     kCausal{.name = "causal", .typical = 1, .says = "0: an encoder", .choices = kSwitch},
     kTied{.name = "tied_head", .says = "1: logits by the table of embeddings", .choices = kSwitch},
-    kAdapters{.name = "adapters", .max = 127, .says = "sum of 1 q, 2 k, 4 v, 8 o, 16 gate, 32 up, 64 down", .integer = true},
+    kAdapters{
+        .name = "adapters", .max = 127, .says = "sum of 1 q, 2 k, 4 v, 8 o, 16 gate, 32 up, 64 down", .integer = true},
     kAlpha{.name = "alpha", .min = 0.25, .max = 64, .typical = 8, .says = "an adapter counts alpha / rank times"};
 
 constexpr DimInfo kAttentionDims[] = {kS, kLength, kHidden, kKvHeads, kHeads, kHeadDim, kRank},
@@ -55,13 +57,15 @@ constexpr std::string_view kProjectionEquation = "linear(x) = x Wᵀ + bias + al
                                "attention: head h reads key-value head floor(h / (heads / kv_heads)); scores q · k / "
                                "sqrt(head_dim); position i sees the keys j < length and, if causal, j <= i",
                            kFeedForwardEquation = "y = x + down(silu(gate(n)) up(n)), n = norm(x)";
-constexpr std::string_view kAttentionEquations[] = {kAttentionEquation, kMaskEquation, kProjectionEquation, kNormEquation},
+constexpr std::string_view kAttentionEquations[] = {kAttentionEquation, kMaskEquation, kProjectionEquation,
+                                                    kNormEquation},
                            kFeedForwardEquations[] = {kFeedForwardEquation, kProjectionEquation, kNormEquation},
                            kLayerEquations[] = {kAttentionEquation, "y = h + down(silu(gate(n)) up(n)), n = norm(h)",
                                                 kMaskEquation, kProjectionEquation, kNormEquation},
                            kLossEquations[] = {"x = table[ids]; every layer in turn; logits = norm(x) headᵀ",
                                                "loss[i] = -weights[target] log softmax(logits[i])[target]",
-                                               "layer: " "h = x + o(attention(...)), y = h + down(silu(gate(n)) up(n))"};
+                                               "layer: "
+                                               "h = x + o(attention(...)), y = h + down(silu(gate(n)) up(n))"};
 
 OpDescriptor descriptor(BlockPart part) {
   OpDescriptor op;
@@ -166,7 +170,8 @@ SystemKernel SystemKernel::from_id(const System& system, std::string_view id) {
 BlockCase block_of(const System& system, const Case& c) {
   const Named given(system, c);
   const auto fail = [&](const std::string& problem) {
-    throw InputError(std::string(system.op.name), problem, fmt::format("`assay explain {}` has the dims", system.op.name));
+    throw InputError(std::string(system.op.name), problem,
+                     fmt::format("`assay explain {}` has the dims", system.op.name));
   };
   for (std::size_t d = 0; d < c.dims.size(); ++d)
     if (c.dims[d] < system.op.dims[d].min || c.dims[d] > system.op.dims[d].max)
@@ -193,10 +198,11 @@ BlockCase block_of(const System& system, const Case& c) {
 
 Case everything(const System& system, bool tied_head) {
   const std::map<std::string_view, double> n{
-      {"s", 4},        {"length", 3},      {"hidden", 6},   {"intermediate", 10}, {"kv_heads", 2}, {"heads", 4},
-      {"head_dim", 4}, {"layers", 2},      {"vocabulary", 7}, {"rank", 2},        {"theta", 10000}, {"eps", 1e-6},
-      {"qkv_bias", 1}, {"qk_norm", 1},     {"causal", 1},   {"tied_head", tied_head ? 1 : 0}, {"adapters", 127},
-      {"alpha", 8}};
+      {"s", 4},          {"length", 3},  {"hidden", 6},    {"intermediate", 10},
+      {"kv_heads", 2},   {"heads", 4},   {"head_dim", 4},  {"layers", 2},
+      {"vocabulary", 7}, {"rank", 2},    {"theta", 10000}, {"eps", 1e-6},
+      {"qkv_bias", 1},   {"qk_norm", 1}, {"causal", 1},    {"tied_head", tied_head ? 1 : 0},
+      {"adapters", 127}, {"alpha", 8}};
   Case c;
   for (const DimInfo& d : system.op.dims) c.dims.push_back(static_cast<Index>(n.at(d.name)));
   for (const ParamInfo& p : system.op.params) c.params.push_back(n.at(p.name));

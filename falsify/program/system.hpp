@@ -90,7 +90,7 @@ class SystemTrial {
 struct SystemObligation {
   ObligationInfo info;
   std::span<const BlockPart> parts;  ///< systems that have it
-  bool any_size = false;        ///< cases need not be small
+  bool any_size = false;             ///< cases need not be small
   Outcome (*check)(const SystemTrial& trial) = nullptr;
 };
 std::span<const SystemObligation> system_obligations();
@@ -108,7 +108,6 @@ nlohmann::json ended_in(const SystemKernel& kernel, std::string_view obligation,
                         Finding::Kind kind, const std::string& meaning);
 
 /// Runs one obligation on one case. Throws InputError if the system has no such obligation.
-Outcome run_case(const SystemKernel& kernel, std::string_view obligation, const Case& c,
-                 SystemTrial::Alter alter = {});
+Outcome run_case(const SystemKernel& kernel, std::string_view obligation, const Case& c, SystemTrial::Alter alter = {});
 
 }  // namespace assay::falsify

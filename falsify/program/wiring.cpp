@@ -51,10 +51,10 @@ Outcome judge(const Expected& expected, std::span<const double> got) {
     if (error > 0 && bound > 0) outcome.worst = std::max(outcome.worst, error / bound);
     if (error <= bound || outcome.finding) continue;
     outcome.kind = Outcome::Kind::falsified;
-    outcome.finding = Finding{Finding::Kind::value, "", expected.name, place(expected.shape, static_cast<Index>(i)),
-                              got[i], want, bound};
-    outcome.finding->message =
-        fmt::format("got {:.9g}, want {:.9g} within {:.2g}, in double: the block is not its equations", got[i], want, bound);
+    outcome.finding = Finding{
+        Finding::Kind::value, "", expected.name, place(expected.shape, static_cast<Index>(i)), got[i], want, bound};
+    outcome.finding->message = fmt::format(
+        "got {:.9g}, want {:.9g} within {:.2g}, in double: the block is not its equations", got[i], want, bound);
   }
   return outcome;
 }
@@ -144,7 +144,8 @@ std::vector<Expected> Wiring::by_complex_step() const {
         execution.run();
         element.imag(0);
         const View<Complex> y = execution[block_.y];
-        for (std::size_t i = 0; i < upstream.size(); ++i) gradients[leaf].want[e] += upstream[i] * y.data()[i].imag() / kStep;
+        for (std::size_t i = 0; i < upstream.size(); ++i)
+          gradients[leaf].want[e] += upstream[i] * y.data()[i].imag() / kStep;
       }
   }
   return gradients;

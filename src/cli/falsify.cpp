@@ -202,7 +202,8 @@ int run_systems(const Options& o) {
   for (const std::string& name : o.ops)
     if (const auto all = falsify::find_system(name)->op.obligations;
         !o.obligation.empty() && std::ranges::find(all, o.obligation, &ObligationInfo::id) == all.end())
-      throw InputError("--obligation " + o.obligation, name + " does not have it", "`assay explain " + name + "` lists the ids");
+      throw InputError("--obligation " + o.obligation, name + " does not have it",
+                       "`assay explain " + name + "` lists the ids");
   const auto begin = std::chrono::steady_clock::now();
   std::vector<nlohmann::json> results = falsify_systems(o.ops, o.backend, o.kernel, o.dims, options, jobs_for(o.jobs));
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
@@ -212,7 +213,8 @@ int run_systems(const Options& o) {
   for (const auto& k : report["kernels"])
     for (const auto& x : k["obligations"])
       if (!o.json && x["verdict"] == "passed" && x.contains("reason"))
-        fmt::print("{}  {}: {}\n", k["kernel"].get<std::string>(), x["id"].get<std::string>(), x["reason"].get<std::string>());
+        fmt::print("{}  {}: {}\n", k["kernel"].get<std::string>(), x["id"].get<std::string>(),
+                   x["reason"].get<std::string>());
   return report["exit_code"].get<int>();
 }
 
@@ -267,7 +269,9 @@ Command add_falsify(Parser& parser) {
   const auto ops = command.option("OP", o->ops, "Operations (all of them by default), or systems");
   const auto backend =
       command.option("--backend", o->backend, "Only kernels of this back end: cpu, cuda-host, vulkan, cuda");
-  const auto kernel = command.option("--kernel", o->kernel, "Only this kernel (an id of `assay list`, or a mutant's); of a system, for the steps of its operation");
+  const auto kernel = command.option(
+      "--kernel", o->kernel,
+      "Only this kernel (an id of `assay list`, or a mutant's); of a system, for the steps of its operation");
   add_foreign_options(command, o->foreign);
   for (const char* foreign : {"--lib", "--spv"})
     command.named(foreign).excludes(ops).excludes(backend).excludes(kernel);

@@ -143,7 +143,8 @@ int run(const Options& o) {
   nlohmann::json gradients = nlohmann::json::array();
   if (name_systems(o.ops)) {
     for (const std::string& system : o.ops)
-      for (nlohmann::json& leaf : gradcheck_system(system, o.cases, parse_seed(o.seed))) gradients.push_back(std::move(leaf));
+      for (nlohmann::json& leaf : gradcheck_system(system, o.cases, parse_seed(o.seed)))
+        gradients.push_back(std::move(leaf));
     return show(o, gradients, 0, {});
   }
   for (const std::string& op : o.ops) operation_named(op);

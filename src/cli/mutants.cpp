@@ -139,8 +139,12 @@ int run_systems(const Options& o) {
                      "leave the others out");
   if (!o.report.empty()) falsify::expect_writable(o.report);
   const std::vector<nlohmann::json> outcomes = mutants_of_systems(o.ops, o.automatic, jobs_for(o.jobs));
-  nlohmann::json summary{{"schema", "assay-mutants/1"}, {"shrunk", false}, {"matrix", false}, {"mutants", outcomes},
-                         {"operations", falsify::counts_by(outcomes, "op")}, {"obligations", nlohmann::json::object()}};
+  nlohmann::json summary{{"schema", "assay-mutants/1"},
+                         {"shrunk", false},
+                         {"matrix", false},
+                         {"mutants", outcomes},
+                         {"operations", falsify::counts_by(outcomes, "op")},
+                         {"obligations", nlohmann::json::object()}};
   for (const auto& m : outcomes) {
     if (!m.contains("by")) continue;
     nlohmann::json& n = summary["obligations"][m["op"].get<std::string>()][m["by"].get<std::string>()];
@@ -152,9 +156,10 @@ int run_systems(const Options& o) {
     summary[std::string(name(status))] =
         std::ranges::count_if(outcomes, [&](const auto& m) { return falsify::status_of(m) == status; });
   const auto judged = outcomes.size() - summary["equivalent"].get<std::size_t>();
-  const std::string score = fmt::format("{} mutants: {} killed, {} survived, {} equal to the program in fifty digits; {:.1f}% of the others die",
-                                        outcomes.size(), summary["killed"].dump(), summary["survived"].dump(), summary["equivalent"].dump(),
-                                        judged == 0 ? 0 : 100 * summary["killed"].get<double>() / static_cast<double>(judged));
+  const std::string score = fmt::format(
+      "{} mutants: {} killed, {} survived, {} equal to the program in fifty digits; {:.1f}% of the others die",
+      outcomes.size(), summary["killed"].dump(), summary["survived"].dump(), summary["equivalent"].dump(),
+      judged == 0 ? 0 : 100 * summary["killed"].get<double>() / static_cast<double>(judged));
   if (!o.report.empty()) {
     files::write(std::filesystem::path(o.report) / "mutants.json", summary.dump(1) + "\n");
     falsify::write_mutants(summary, score, o.report);
@@ -163,8 +168,10 @@ int run_systems(const Options& o) {
     fmt::print("{}\n", summary.dump(1));
   } else {
     for (const auto& m : outcomes)
-      fmt::print("{:<16}  {}\n{}", falsify::status_of(m) == survived ? "SURVIVED" : m.value("by", m["status"].get<std::string>()),
-                 m["mutant"].get<std::string>(), m.contains("finding") ? fmt::format("{:<16}    {}\n", "", m["finding"].get<std::string>()) : "");
+      fmt::print("{:<16}  {}\n{}",
+                 falsify::status_of(m) == survived ? "SURVIVED" : m.value("by", m["status"].get<std::string>()),
+                 m["mutant"].get<std::string>(),
+                 m.contains("finding") ? fmt::format("{:<16}    {}\n", "", m["finding"].get<std::string>()) : "");
     fmt::print("\n{}\n", score);
   }
   return summary["survived"] != 0 ? kFalsified : kNothingFalsified;

@@ -99,7 +99,8 @@ std::vector<json> falsify_systems(const std::vector<std::string>& names, const s
                       hang ? "its steps take longer than --limit each"
                            : fmt::format("the process that runs the program ended with wait status {:#x}", status));
     };
-    tasks.push_back({std::string(k.kernel().id), [&k, &options, before] { return run_campaign(k, options, before); }, died});
+    tasks.push_back(
+        {std::string(k.kernel().id), [&k, &options, before] { return run_campaign(k, options, before); }, died});
   }
   return falsify::run_tasks(
       tasks, jobs, [](const json*) {},
@@ -115,9 +116,11 @@ std::optional<int> replay_system(const std::string& file, bool as_json) {
   if (system == nullptr) return {};
   for (const char* key : {"schema", "kernel", "obligation", "case"})
     if (!replay.contains(key) || replay[key].is_string() == (std::string_view(key) == "case"))
-      throw InputError(file, fmt::format("the key '{}' is missing or of another type", key), "name a file written by `assay falsify`");
+      throw InputError(file, fmt::format("the key '{}' is missing or of another type", key),
+                       "name a file written by `assay falsify`");
   if (replay["schema"] != falsify::kReplaySchema)
-    throw InputError(file, fmt::format("has the schema {}", replay["schema"].dump()), fmt::format("this version reads {}", falsify::kReplaySchema));
+    throw InputError(file, fmt::format("has the schema {}", replay["schema"].dump()),
+                     fmt::format("this version reads {}", falsify::kReplaySchema));
   const SystemKernel kernel = SystemKernel::from_id(*system, replay["kernel"].get<std::string>());
   const falsify::Case c = falsify::case_from_json(system->op, replay["case"], file + ": case");
   const auto obligation = replay["obligation"].get<std::string>();
@@ -208,11 +211,12 @@ json judge_mutant(const System& system, const Wiring& wiring, const falsify::Pro
     const falsify::Outcome outcome = judge(expected, got[row]);
     if (!outcome.finding) continue;
     const bool gradient = row >= Wiring::kRuns;
-    j.update({{"status", name(falsify::MutantStatus::killed)},
-              {"by", gradient ? "FALSIFY-SYS-003" : "FALSIFY-SYS-002"},
-              {"cases", 1},
-              {"finding", fmt::format("{}{}: {}", gradient ? "gradient of " : "", expected.name, outcome.finding->message)},
-              {"smallest", ""}});
+    j.update(
+        {{"status", name(falsify::MutantStatus::killed)},
+         {"by", gradient ? "FALSIFY-SYS-003" : "FALSIFY-SYS-002"},
+         {"cases", 1},
+         {"finding", fmt::format("{}{}: {}", gradient ? "gradient of " : "", expected.name, outcome.finding->message)},
+         {"smallest", ""}});
     return j;
   }
   j["status"] = name(wiring.equivalent(m) ? falsify::MutantStatus::equivalent : falsify::MutantStatus::survived);
@@ -243,7 +247,8 @@ std::vector<json> mutants_of_systems(const std::vector<std::string>& names, bool
                          const Wiring wiring(block_of(system, everything(system, true)));
                          const std::vector<falsify::ProgramMutant> mutants = all_mutants(wiring, automatic);
                          json results = json::array();
-                         for (std::size_t m = static_cast<std::size_t>(part); m < mutants.size(); m += static_cast<std::size_t>(jobs))
+                         for (std::size_t m = static_cast<std::size_t>(part); m < mutants.size();
+                              m += static_cast<std::size_t>(jobs))
                            results.push_back(judge_mutant(system, wiring, mutants[m]));
                          return results;
                        }});
@@ -259,10 +264,14 @@ json explain_system(const std::string& which) {
   const falsify::BlockCase c = block_of(system, everything(system, true));
   const falsify::Block block(c);
   const program::Program forward = block.builder.program(), whole = block.differentiated().program;
-  json j{{"schema", "assay-explain/1"}, {"op", system.op.name}, {"summary", system.op.summary}, {"contract", system.op.file}};
+  json j{{"schema", "assay-explain/1"},
+         {"op", system.op.name},
+         {"summary", system.op.summary},
+         {"contract", system.op.file}};
   for (const std::string_view e : system.op.equations) j["equations"].push_back(e);
   for (const std::string_view from : system.op.sources) j["sources"].push_back(from);
-  for (const DimInfo& d : system.op.dims) j["dims"].push_back({{"name", d.name}, {"min", d.min}, {"max", d.max}, {"says", d.says}});
+  for (const DimInfo& d : system.op.dims)
+    j["dims"].push_back({{"name", d.name}, {"min", d.min}, {"max", d.max}, {"says", d.says}});
   for (const ParamInfo& p : system.op.params) {
     j["params"].push_back({{"name", p.name}, {"typical", p.typical}, {"says", p.says}});
     if (!p.choices.empty()) j["params"].back()["choices"] = std::vector<double>(p.choices.begin(), p.choices.end());
@@ -284,7 +293,8 @@ json explain_system(const std::string& which) {
     j["parameters"].push_back({{"name", p.name}, {"shape", "[" + extent + "]"}});
   }
   for (std::size_t s = 0; s < whole.steps.size(); ++s)
-    j["steps"].push_back({{"label", whole.steps[s].label}, {"op", whole.steps[s].op->name}, {"backward", s >= forward.steps.size()}});
+    j["steps"].push_back(
+        {{"label", whole.steps[s].label}, {"op", whole.steps[s].op->name}, {"backward", s >= forward.steps.size()}});
   for (const ObligationInfo& o : system.op.obligations)
     j["obligations"].push_back({{"id", o.id}, {"claim", o.claim}, {"by", o.by}, {"if_fails", o.if_fails}});
   return j;
@@ -295,11 +305,13 @@ std::string explanation_text(const json& j) {
   std::string out = fmt::format("{}: {}\n", in(j, "op"), in(j, "summary"));
   for (const json& e : j["equations"]) out += fmt::format("  {}\n", e.get<std::string>());
   out += "\nDims\n";
-  for (const json& d : j["dims"]) out += fmt::format("  {} from {} to {}: {}\n", in(d, "name"), d["min"].dump(), d["max"].dump(), in(d, "says"));
+  for (const json& d : j["dims"])
+    out += fmt::format("  {} from {} to {}: {}\n", in(d, "name"), d["min"].dump(), d["max"].dump(), in(d, "says"));
   out += "\nParams\n";
   for (const json& p : j["params"])
     out += fmt::format("  {} {}: {}\n", in(p, "name"),
-                       p.contains("choices") ? "one of " + p["choices"].dump() : fmt::format("from {} to {}", p["min"].dump(), p["max"].dump()),
+                       p.contains("choices") ? "one of " + p["choices"].dump()
+                                             : fmt::format("from {} to {}", p["min"].dump(), p["max"].dump()),
                        in(p, "says"));
   out += "\nParameters, with everything at once\n";
   for (const json& p : j["parameters"]) out += fmt::format("  {:<44} {}\n", in(p, "name"), in(p, "shape"));

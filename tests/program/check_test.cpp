@@ -24,9 +24,7 @@ constexpr std::string_view kBlock = "lora_on_all";
 
 Differentiated block(std::string_view name = kBlock) { return Block(block_case(name)).differentiated(); }
 
-void set_leaves(Session& session, std::string_view name = kBlock) {
-  set_all(session, block_case(name));
-}
+void set_leaves(Session& session, std::string_view name = kBlock) { set_all(session, block_case(name)); }
 
 /// Checks a block of which one step is computed by another kernel.
 CheckedRun checked(const Differentiated& d, Device& device, std::size_t step = SIZE_MAX,

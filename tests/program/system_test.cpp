@@ -48,7 +48,8 @@ Outcome outcome(std::string_view system, std::string_view obligation, const std:
   for (std::size_t p = 0; p < c.params.size() && !causal; ++p)
     if (s.op.params[p].name == "causal") c.params[p] = 0;
   const Kernel* const of_steps = kernel.empty() ? nullptr : &assay::kernel(kernel);
-  return run_case(SystemKernel(s, of_steps != nullptr ? of_steps->backend : Backend::cpu, of_steps), obligation, c, alter);
+  return run_case(SystemKernel(s, of_steps != nullptr ? of_steps->backend : Backend::cpu, of_steps), obligation, c,
+                  alter);
 }
 
 /// Sets a parameter of every step of an operation.
@@ -66,7 +67,8 @@ std::function<void(Program&)> where(std::string_view name, const std::function<v
   };
 }
 /// Alters programs whose attention has this many query heads, or so many key-value heads.
-std::function<void(Program&)> of_heads(std::string_view tensor, Index heads, const std::function<void(Program&)>& alter) {
+std::function<void(Program&)> of_heads(std::string_view tensor, Index heads,
+                                       const std::function<void(Program&)>& alter) {
   return [=](Program& p) {
     for (const Step& step : p.steps)
       for (std::size_t t = 0; t < step.op->tensors.size() && step.op->name == "attention"; ++t)
@@ -98,16 +100,20 @@ TEST(SystemObligations, FailForWhatTheyAreFor) {
       {"attention_block", "FALSIFY-SYS-007", not_causal},
       {"attention_block", "FALSIFY-SYS-008", where("lora_A.weight", not_causal)},
       {"feed_forward", "FALSIFY-SYS-009", with("lora_linear", "alpha", 2)},
-      {"model_loss", "FALSIFY-SYS-010", where("model.norm.weight", [](Program& p) {
-         if (std::ranges::none_of(p.parameters, [](const Parameter& x) { return x.name == "lm_head.weight"; })) lose_last(p);
-       })},
+      {"model_loss", "FALSIFY-SYS-010",
+       where("model.norm.weight",
+             [](Program& p) {
+               if (std::ranges::none_of(p.parameters, [](const Parameter& x) { return x.name == "lm_head.weight"; }))
+                 lose_last(p);
+             })},
       {"decoder_layer", "FALSIFY-A5", with("rmsnorm", "eps", 0, -1)},
       {"attention_block", "FALSIFY-GQ-002", of_heads("k", 2, scaled)},
       {"attention_block", "FALSIFY-GQ-006", of_heads("q", 4, scaled)},
   };
   for (const auto& [system, obligation, alter] : all) {
     const Outcome right = outcome(system, obligation), wrong = outcome(system, obligation, alter);
-    EXPECT_EQ(right.kind, Outcome::Kind::passed) << system << " " << obligation << (right.finding ? right.finding->message : right.reason);
+    EXPECT_EQ(right.kind, Outcome::Kind::passed)
+        << system << " " << obligation << (right.finding ? right.finding->message : right.reason);
     EXPECT_GT(right.elements, 0) << system << " " << obligation;
     EXPECT_EQ(wrong.kind, Outcome::Kind::falsified) << system << " " << obligation;
   }
@@ -119,11 +125,14 @@ TEST_P(WrongKernels, AreNamedByTheirStep) {
   const std::string prefix = "mutant/" + std::string(name(GetParam())) + "/attention/";
   int found = 0;
   for (const Kernel& k : kernels()) {
-    constexpr std::string_view kFaults[] = {"scale_missing", "mask_absent", "mask_off_by_one", "causal_off_by_one", "lengths_ignored"};
-    if (!k.id.starts_with(prefix) || std::ranges::find(kFaults, k.id.substr(prefix.size())) == std::end(kFaults)) continue;
+    constexpr std::string_view kFaults[] = {"scale_missing", "mask_absent", "mask_off_by_one", "causal_off_by_one",
+                                            "lengths_ignored"};
+    if (!k.id.starts_with(prefix) || std::ranges::find(kFaults, k.id.substr(prefix.size())) == std::end(kFaults))
+      continue;
     const Outcome wrong = outcome("attention_block", "FALSIFY-SYS-001", {}, k.id);
     ASSERT_TRUE(wrong.finding) << k.id;
-    EXPECT_NE(wrong.finding->message.find("self_attn.attention (attention): "), std::string::npos) << wrong.finding->message;
+    EXPECT_NE(wrong.finding->message.find("self_attn.attention (attention): "), std::string::npos)
+        << wrong.finding->message;
     const bool padding = k.id.ends_with("lengths_ignored");  // which only an encoder's tokens see
     EXPECT_TRUE(!padding || outcome("attention_block", "FALSIFY-SYS-006", {}, k.id, false).finding) << k.id;
     ++found;
@@ -135,7 +144,8 @@ INSTANTIATE_TEST_SUITE_P(On, WrongKernels, kBackends, backend_name);
 
 TEST(SystemCases, AreReplayedByIdAndRefusedInWords) {
   const System& system = *find_system("attention_block");
-  const SystemKernel kernel = SystemKernel::from_id(system, "attention_block/vulkan/program+mutant/cpu/attention/scale_missing");
+  const SystemKernel kernel =
+      SystemKernel::from_id(system, "attention_block/vulkan/program+mutant/cpu/attention/scale_missing");
   EXPECT_EQ(kernel.kernel().id, "attention_block/vulkan/program+mutant/cpu/attention/scale_missing");
   EXPECT_THROW(SystemKernel::from_id(system, "decoder_layer/cpu/program"), InputError);
   falsify::Case c = everything(system);
