@@ -20,7 +20,14 @@ class BlockEdit {
  public:
   explicit BlockEdit(ProgramMutant& mutant) : m_(mutant), p_(mutant.program) {}
 
-  std::size_t at(const std::string& label) const {
+  /// Labels and names are those of a decoder's second layer; a block alone has them without the layer.
+  std::string here(std::string label) const {
+    const bool decoder = std::ranges::any_of(p_.parameters, [](const auto& p) { return p.name.starts_with("model."); });
+    const std::size_t layer = decoder ? label.npos : label.find("model.layers.1.");
+    return layer == label.npos ? label : label.erase(layer, std::string_view("model.layers.1.").size());
+  }
+  std::size_t at(const std::string& second_layer) const {
+    const std::string label = here(second_layer);
     const auto step = std::ranges::find(p_.steps, label, &Step::label);
     if (step == p_.steps.end()) throw InputError(label, "no step has this label", "plant the fault in such a program");
     return static_cast<std::size_t>(step - p_.steps.begin());
@@ -55,9 +62,10 @@ class BlockEdit {
         {std::move(name), static_cast<std::int32_t>(p_.storages.size()) - 1, 0, shape, row_major_strides(shape), 0, v});
     return v;
   }
-  Value parameter(std::string_view name) const {
+  Value parameter(std::string_view second_layer) const {
+    const std::string name = here(std::string(second_layer));
     const auto found = std::ranges::find(p_.parameters, name, &program::Parameter::name);
-    if (found == p_.parameters.end()) throw InputError(std::string(name), "no such parameter", "");
+    if (found == p_.parameters.end()) throw InputError(name, "no such parameter", "");
     return found->value;
   }
 
@@ -189,6 +197,8 @@ constexpr BlockFault kFaults[] = {
     {"the scale of scores is applied twice",
      [](E& e) { both(e, kAttention, "scale", std::pow(e.param(kAttention, "scale"), 2)); }},
     {"the scale of scores is missing in the backward pass", [](E& e) { e.param(back(kAttention), "scale") = 1; }},
+    {"the causal mask is off by one",
+     [](E& e) { both_read(e, kAttention, "starts", e.fresh("one", {1}, Kind::input, DType::i32)); }},
     {"no causal mask", [](E& e) { both(e, kAttention, "causal", 0); }},
     {"no causal mask in the backward pass", [](E& e) { e.param(back(kAttention), "causal") = 0; }},
     {"an adapter counts alpha times, not alpha / rank",
@@ -328,6 +338,8 @@ constexpr BlockFault kFaults[] = {
        e.insert(e.at(back(kAttention)) + 1, E::sum(e.row(dq), e.row(dy), 1));
        for (const std::string_view out : {"dq", "dk", "dv"}) e.clear(back(kAttention), out);
      }},
+    {"the gradients of keys and values are exchanged",
+     [](E& e) { std::swap(e.tensor(back(kAttention), "dk"), e.tensor(back(kAttention), "dv")); }},
     {"the gate's second factor gets no gradient", [](E& e) { e.clear(back(kMlp + "silu_mul"), "dup"); }},
     {"a weight's gradient is lost on a transposed copy", [](E& e) { e.lose(self_attn("q_proj.weight")); }},
     {"the gradient of a bias is dropped", [](E& e) { e.lose(self_attn("k_proj.bias")); }},

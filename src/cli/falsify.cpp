@@ -12,6 +12,7 @@
 #include "cli/publish.hpp"
 #include "cli/room.hpp"
 #include "cli/selection.hpp"
+#include "cli/systems.hpp"
 #include "cli/values.hpp"
 #include "contract/reader.hpp"
 #include "falsify/engine/admit.hpp"
@@ -19,6 +20,7 @@
 #include "falsify/engine/pool.hpp"
 #include "falsify/engine/report.hpp"
 #include "falsify/foreign/replay.hpp"
+#include "falsify/program/system.hpp"
 #include "runtime/limits.hpp"
 #include "system/sha256.hpp"
 
@@ -188,7 +190,36 @@ falsify::CampaignOptions campaign_options(const Options& o, std::size_t kernels,
   return options;
 }
 
+int run_systems(const Options& o) {
+  if (!o.time.empty() || !o.kernel_time.empty() || !o.shard.empty() || !o.journal.empty() || o.largest != 0)
+    throw InputError("selection", "systems take no --time, --kernel-time, --shard, --journal or --largest",
+                     "use --cases and --dims");
+  if (!o.backend.empty()) backend_from(o.backend);
+  if (!o.report.empty()) falsify::expect_writable(o.report);
+  falsify::CampaignOptions options;
+  options.cases = o.cases, options.seed = parse_seed(o.seed), options.limit = parse_duration("--limit", o.limit);
+  options.only = o.obligation, options.stop_at_first = o.first;
+  for (const std::string& name : o.ops)
+    if (const auto all = falsify::find_system(name)->op.obligations;
+        !o.obligation.empty() && std::ranges::find(all, o.obligation, &ObligationInfo::id) == all.end())
+      throw InputError("--obligation " + o.obligation, name + " does not have it",
+                       "`assay explain " + name + "` lists the ids");
+  const auto begin = std::chrono::steady_clock::now();
+  std::vector<nlohmann::json> results = falsify_systems(o.ops, o.backend, o.kernel, o.dims, options, jobs_for(o.jobs));
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+  nlohmann::json report = falsify::make_report(std::move(results), settings(o), seconds.count());
+  report["exit_code"] = exit_code(report);
+  publish(report, o.report, o.json);
+  for (const auto& k : report["kernels"])
+    for (const auto& x : k["obligations"])
+      if (!o.json && x["verdict"] == "passed" && x.contains("reason"))
+        fmt::print("{}  {}: {}\n", k["kernel"].get<std::string>(), x["id"].get<std::string>(),
+                   x["reason"].get<std::string>());
+  return report["exit_code"].get<int>();
+}
+
 int run(const Options& o) {
+  if (name_systems(o.ops)) return run_systems(o);
   const std::chrono::milliseconds limit = parse_duration("--limit", o.limit);
   const std::unique_ptr<plugin::ForeignKernel> foreign = foreign_kernel(o.foreign, limit);
   const std::vector<const Kernel*> all = select(o, foreign.get());
@@ -235,10 +266,12 @@ Command add_falsify(Parser& parser) {
   using namespace falsify_command;
   auto o = std::make_shared<Options>();
   auto command = parser.command("falsify", "Try to prove kernels wrong", *o);
-  const auto ops = command.option("OP", o->ops, "Operations (all of them by default)");
+  const auto ops = command.option("OP", o->ops, "Operations (all of them by default), or systems");
   const auto backend =
       command.option("--backend", o->backend, "Only kernels of this back end: cpu, cuda-host, vulkan, cuda");
-  const auto kernel = command.option("--kernel", o->kernel, "Only this kernel (an id of `assay list`, or a mutant's)");
+  const auto kernel = command.option(
+      "--kernel", o->kernel,
+      "Only this kernel (an id of `assay list`, or a mutant's); of a system, for the steps of its operation");
   add_foreign_options(command, o->foreign);
   for (const char* foreign : {"--lib", "--spv"})
     command.named(foreign).excludes(ops).excludes(backend).excludes(kernel);

@@ -8,6 +8,7 @@
 
 #include "cli/commands.hpp"
 #include "cli/selection.hpp"
+#include "cli/systems.hpp"
 #include "cli/values.hpp"
 #include "falsify/engine/gradients.hpp"
 #include "falsify/engine/trial.hpp"
@@ -111,8 +112,41 @@ nlohmann::json check(const OpDescriptor& op, const GradientInfo& gradient, const
   return j;
 }
 
+/// Prints what was found. Returns the exit code.
+int show(const Options& o, const nlohmann::json& gradients, std::size_t run, const std::vector<std::string>& missing) {
+  const bool all = std::ranges::all_of(gradients, [](const auto& g) { return g["holds"].template get<bool>(); });
+  if (o.json) {
+    fmt::print(
+        "{}\n",
+        nlohmann::json{{"schema", "assay-gradcheck/1"}, {"gradients", gradients}, {"unavailable", missing}}.dump(1));
+    return all ? kNothingFalsified : kFalsified;
+  }
+  std::size_t width = 6;
+  for (const auto& g : gradients) width = std::max(width, g["input"].get<std::string>().size());
+  fmt::print("{:<14} {:<{}} {:<18} {:>9} {:>10}  worst difference / tolerance at\n", "op", "input", width, "link",
+             "compared", "worst");
+  for (const auto& g : gradients) {
+    for (const auto& link : g["links"])
+      fmt::print("{:<14} {:<{}} {:<18} {:>9} {:>10.3g}  {}\n", g["op"].get<std::string>(),
+                 g["input"].get<std::string>(), width, link["link"].get<std::string>(), link["compared"].dump(),
+                 link["worst"].get<double>(), link["detail"].get<std::string>());
+    if (!g["holds"].get<bool>())
+      fmt::print("{} of {} DOES NOT HOLD {}\n", g["input"].dump(), g["op"].dump(), g.value("failure", ""));
+  }
+  fmt::print("\n{} gradients, {} kernels run, {} kernels unavailable here: {}\n", gradients.size(), run, missing.size(),
+             all ? "every link holds" : "NOT every link holds");
+  return all ? kNothingFalsified : kFalsified;
+}
+
 int run(const Options& o) {
   if (!o.backend.empty()) backend_from(o.backend);
+  nlohmann::json gradients = nlohmann::json::array();
+  if (name_systems(o.ops)) {
+    for (const std::string& system : o.ops)
+      for (nlohmann::json& leaf : gradcheck_system(system, o.cases, parse_seed(o.seed)))
+        gradients.push_back(std::move(leaf));
+    return show(o, gradients, 0, {});
+  }
   for (const std::string& op : o.ops) operation_named(op);
   Runner runner;
   std::vector<const Kernel*> kernels;
@@ -124,34 +158,11 @@ int run(const Options& o) {
   }
   if (!o.backend.empty() && kernels.empty())
     throw Unavailable("backend " + o.backend, "none of its kernels can run here");
-  nlohmann::json gradients = nlohmann::json::array();
-  bool all = true;
   for (const OpDescriptor* op : operations()) {
     if (!o.ops.empty() && std::ranges::find(o.ops, op->name) == o.ops.end()) continue;
-    for (const GradientInfo& gradient : op->gradients) {
-      gradients.push_back(check(*op, gradient, o, runner, kernels));
-      all = all && gradients.back()["holds"].get<bool>();
-    }
+    for (const GradientInfo& gradient : op->gradients) gradients.push_back(check(*op, gradient, o, runner, kernels));
   }
-  if (o.json) {
-    fmt::print(
-        "{}\n",
-        nlohmann::json{{"schema", "assay-gradcheck/1"}, {"gradients", gradients}, {"unavailable", missing}}.dump(1));
-    return all ? kNothingFalsified : kFalsified;
-  }
-  fmt::print("{:<14} {:<6} {:<18} {:>9} {:>10}  worst difference / tolerance at\n", "op", "input", "link", "compared",
-             "worst");
-  for (const auto& g : gradients) {
-    for (const auto& link : g["links"])
-      fmt::print("{:<14} {:<6} {:<18} {:>9} {:>10.3g}  {}\n", g["op"].get<std::string>(), g["input"].get<std::string>(),
-                 link["link"].get<std::string>(), link["compared"].dump(), link["worst"].get<double>(),
-                 link["detail"].get<std::string>());
-    if (!g["holds"].get<bool>())
-      fmt::print("{} of {} DOES NOT HOLD {}\n", g["input"].dump(), g["op"].dump(), g.value("failure", ""));
-  }
-  fmt::print("\n{} gradients, {} kernels run, {} kernels unavailable here: {}\n", gradients.size(), kernels.size(),
-             missing.size(), all ? "every link holds" : "NOT every link holds");
-  return all ? kNothingFalsified : kFalsified;
+  return show(o, gradients, kernels.size(), missing);
 }
 
 }  // namespace
@@ -162,7 +173,7 @@ Command add_gradcheck(Parser& parser) {
   auto o = std::make_shared<Options>();
   auto command =
       parser.command("gradcheck", "Every gradient of every contract: exact derivatives, differences, kernels", *o);
-  command.option("OP", o->ops, "Operations (all of them by default)");
+  command.option("OP", o->ops, "Operations (all of them by default), or systems: a row for every leaf");
   command.option("--backend", o->backend, "Only kernels of this back end: cpu, cuda-host, vulkan, cuda");
   command.option("--cases", o->cases, "Random points for each gradient").with_default().range(1, 1'000'000);
   command.option("--seed", o->seed, "Seed of the points").with_default();

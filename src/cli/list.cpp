@@ -6,7 +6,9 @@
 
 #include "cli/commands.hpp"
 #include "cli/selection.hpp"
+#include "cli/systems.hpp"
 #include "contract/descriptor.hpp"
+#include "falsify/program/system.hpp"
 #include "plugin/declaration.hpp"
 #include "runtime/registry.hpp"
 
@@ -32,8 +34,12 @@ int list(bool as_json) {
                    {"obligations", op->obligations.size()},
                    {"kernels", list}});
   }
+  nlohmann::json systems = nlohmann::json::array();
+  for (const falsify::System& system : falsify::systems())
+    systems.push_back(
+        {{"system", system.op.name}, {"summary", system.op.summary}, {"obligations", system.op.obligations.size()}});
   if (as_json) {
-    fmt::print("{}\n", nlohmann::json{{"schema", "assay-list/1"}, {"operations", ops}}.dump(2));
+    fmt::print("{}\n", nlohmann::json{{"schema", "assay-list/1"}, {"operations", ops}, {"systems", systems}}.dump(2));
     return kNothingFalsified;
   }
   for (const auto& op : ops) {
@@ -42,6 +48,9 @@ int list(bool as_json) {
     for (const auto& k : op["kernels"])
       fmt::print("  {:<34} {}\n", k["id"].get<std::string>(), k["summary"].get<std::string>());
   }
+  for (const auto& system : systems)
+    fmt::print("{}: {} (a system, {} obligations)\n", system["system"].get<std::string>(),
+               system["summary"].get<std::string>(), system["obligations"].get<int>());
   return kNothingFalsified;
 }
 
@@ -87,6 +96,11 @@ nlohmann::json describe(const OpDescriptor& op) {
 }
 
 int explain(const std::string& which, bool as_json) {
+  if (falsify::find_system(which) != nullptr) {
+    const nlohmann::json explained = explain_system(which);
+    fmt::print("{}", as_json ? explained.dump(2) + "\n" : explanation_text(explained));
+    return kNothingFalsified;
+  }
   const nlohmann::json j = describe(operation_named(which));
   if (as_json) {
     fmt::print("{}\n", j.dump(2));
@@ -141,7 +155,7 @@ int explain(const std::string& which, bool as_json) {
 
 Command add_list(Parser& parser) {
   auto output = std::make_shared<Output>();
-  auto command = parser.command("list", "Operations and their kernels", *output);
+  auto command = parser.command("list", "Operations and their kernels, and systems", *output);
   return {command, [output] { return list(output->json); }};
 }
 
@@ -149,7 +163,7 @@ Command add_explain(Parser& parser) {
   auto output = std::make_shared<Output>();
   auto command = parser.command("explain", "One contract in words", *output);
   auto which = std::make_shared<std::string>();
-  command.option("OP", *which, "The operation").required();
+  command.option("OP", *which, "The operation, or a system").required();
   return {command, [which, output] { return explain(*which, output->json); }};
 }
 

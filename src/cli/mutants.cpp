@@ -11,6 +11,7 @@
 #include "cli/policies.hpp"
 #include "cli/progress.hpp"
 #include "cli/selection.hpp"
+#include "cli/systems.hpp"
 #include "cli/values.hpp"
 #include "core/files.hpp"
 #include "falsify/engine/percentile.hpp"
@@ -130,6 +131,52 @@ PolicyOptions policies(const Options& o, bool limit_given) {
   return p;
 }
 
+/// Program mutants: each is judged in double, by the equations of its system.
+int run_systems(const Options& o) {
+  if (!o.backend.empty() || !o.kernel.empty() || !o.mutant.empty() || !o.family.empty() || !o.screened.empty() ||
+      !o.accepted.empty() || o.sample != 0 || o.shrink || o.matrix || o.policies || o.faults)
+    throw InputError("selection", "of the options, systems take --automatic, --report, --jobs and --json",
+                     "leave the others out");
+  if (!o.report.empty()) falsify::expect_writable(o.report);
+  const std::vector<nlohmann::json> outcomes = mutants_of_systems(o.ops, o.automatic, jobs_for(o.jobs));
+  nlohmann::json summary{{"schema", "assay-mutants/1"},
+                         {"shrunk", false},
+                         {"matrix", false},
+                         {"mutants", outcomes},
+                         {"operations", falsify::counts_by(outcomes, "op")},
+                         {"obligations", nlohmann::json::object()}};
+  for (const auto& m : outcomes) {
+    if (!m.contains("by")) continue;
+    nlohmann::json& n = summary["obligations"][m["op"].get<std::string>()][m["by"].get<std::string>()];
+    if (n.is_null()) n = {{"by", "equations"}, {"first", 0}, {"kills", 0}, {"alone", 0}};
+    n["first"] = n["first"].get<int>() + 1;
+  }
+  using enum falsify::MutantStatus;
+  for (const falsify::MutantStatus status : {killed, survived, equivalent, unavailable})
+    summary[std::string(name(status))] =
+        std::ranges::count_if(outcomes, [&](const auto& m) { return falsify::status_of(m) == status; });
+  const auto judged = outcomes.size() - summary["equivalent"].get<std::size_t>();
+  const std::string score = fmt::format(
+      "{} mutants: {} killed, {} survived, {} equal to the program in fifty digits; {:.1f}% of the others die",
+      outcomes.size(), summary["killed"].dump(), summary["survived"].dump(), summary["equivalent"].dump(),
+      judged == 0 ? 0 : 100 * summary["killed"].get<double>() / static_cast<double>(judged));
+  if (!o.report.empty()) {
+    files::write(std::filesystem::path(o.report) / "mutants.json", summary.dump(1) + "\n");
+    falsify::write_mutants(summary, score, o.report);
+  }
+  if (o.json) {
+    fmt::print("{}\n", summary.dump(1));
+  } else {
+    for (const auto& m : outcomes)
+      fmt::print("{:<16}  {}\n{}",
+                 falsify::status_of(m) == survived ? "SURVIVED" : m.value("by", m["status"].get<std::string>()),
+                 m["mutant"].get<std::string>(),
+                 m.contains("finding") ? fmt::format("{:<16}    {}\n", "", m["finding"].get<std::string>()) : "");
+    fmt::print("\n{}\n", score);
+  }
+  return summary["survived"] != 0 ? kFalsified : kNothingFalsified;
+}
+
 int run(const Options& o) {
   if (!o.backend.empty()) backend_from(o.backend);
   for (const std::string& op : o.ops) operation_named(op);
@@ -194,7 +241,7 @@ Command add_mutants(Parser& parser) {
   using namespace mutants_command;
   auto o = std::make_shared<Options>();
   auto command = parser.command("mutants", "Try the suites on wrong kernels: every one must be falsified", *o);
-  command.option("OP", o->ops, "Operations (all of them by default)");
+  command.option("OP", o->ops, "Operations (all of them by default), or systems");
   command.option("--backend", o->backend, "Only mutants of this back end: cpu, cuda-host, vulkan, cuda");
   command.option("--family", o->family,
                  "Only mutants whose id begins so: adversarial are those that pass tests without computing");
@@ -243,6 +290,7 @@ Command add_mutants(Parser& parser) {
       .excludes(shrink)
       .excludes(faults);
   return {command, [o, cases, limit] {
+            if (name_systems(o->ops)) return run_systems(*o);
             if (o->faults && !cases.given()) o->cases = falsify::CampaignOptions{}.cases;
             if (o->faults && !limit.given()) o->limit = "10s";
             if (o->policies) return run_policies(policies(*o, limit.given()));

@@ -8,6 +8,7 @@
 
 #include "cli/commands.hpp"
 #include "cli/room.hpp"
+#include "cli/systems.hpp"
 #include "cli/values.hpp"
 #include "core/errors.hpp"
 #include "falsify/engine/report.hpp"
@@ -49,6 +50,7 @@ std::string under(const falsify::Replay& replay, std::chrono::milliseconds limit
 }
 
 int run(const std::string& file, const std::string& library, const std::string& limit_text, bool as_json) {
+  if (const std::optional<int> of_system = replay_system(file, as_json)) return *of_system;
   const falsify::Replay replay = falsify::read_replay(file, library);
   expect_library(replay);
   expect_room_for(replay, file);

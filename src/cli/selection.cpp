@@ -4,15 +4,18 @@
 
 #include "contract/reader.hpp"
 #include "core/errors.hpp"
+#include "falsify/program/system.hpp"
 
 namespace assay::cli {
 
 const OpDescriptor& operation_named(const std::string& name) {
   std::vector<std::string_view> names;
   for (const OpDescriptor* op : operations()) names.push_back(op->name);
-  if (std::ranges::find(names, name) == names.end())
+  if (std::ranges::find(names, name) == names.end()) {
+    for (const falsify::System& system : falsify::systems()) names.push_back(system.op.name);
     throw InputError("operation '" + name + "'", "there is no contract of this name",
                      contract::suggestion(name, names));
+  }
   return operation(name);
 }
 

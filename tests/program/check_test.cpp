@@ -24,15 +24,7 @@ constexpr std::string_view kBlock = "lora_on_all";
 
 Differentiated block(std::string_view name = kBlock) { return Block(block_case(name)).differentiated(); }
 
-void set_leaves(Session& session, std::string_view name = kBlock) {
-  const Program& program = session.program();
-  for_each_set_by_host(program, [&](Value v) {
-    const std::vector<double> numbers = numbers_of(block_case(name), program, v);
-    if (program.storage_of(v).dtype == DType::i32)
-      session.set(v, std::vector<std::int32_t>(numbers.begin(), numbers.end()));
-    else session.set(v, std::vector<float>(numbers.begin(), numbers.end()));
-  });
-}
+void set_leaves(Session& session, std::string_view name = kBlock) { set_all(session, block_case(name)); }
 
 /// Checks a block of which one step is computed by another kernel.
 CheckedRun checked(const Differentiated& d, Device& device, std::size_t step = SIZE_MAX,

@@ -20,12 +20,7 @@ constexpr double kSmall = 0.01;
 
 /// Runs a case once: the output and every gradient.
 std::vector<std::vector<float>> results(Session& session, const Differentiated& d, const BlockCase& c) {
-  for_each_set_by_host(d.program, [&](Value v) {
-    const std::vector<double> numbers = numbers_of(c, d.program, v);
-    if (d.program.storage_of(v).dtype == DType::i32)
-      session.set(v, std::vector<std::int32_t>(numbers.begin(), numbers.end()));
-    else session.set(v, std::vector<float>(numbers.begin(), numbers.end()));
-  });
+  set_all(session, c);
   session.run();
   std::vector<std::vector<float>> all;
   for (const Value v : d.program.outputs) all.push_back(session.get<float>(v));

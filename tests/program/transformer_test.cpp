@@ -11,174 +11,32 @@
 
 #include "blocks.hpp"
 #include "core/errors.hpp"
-#include "equations.hpp"
+#include "falsify/program/wiring.hpp"
 #include "program/model/parameters.hpp"
 
 namespace assay::program::transformer_test {
 namespace {
 
-using falsify::Execution;
-
 class Blocks : public testing::TestWithParam<BlockCase> {};
-
-/// The block by its equations, all operands named.
-template <class T>
-std::vector<T> by_equations(const BlockCase& c, const std::map<std::string, std::vector<T>>& named,
-                            const std::map<std::string, std::vector<double>>& constants) {
-  const auto part = [&](const auto& operands, const std::string& name, Index sequence) {
-    const auto found = operands.find(name);
-    using Elements = std::remove_cvref_t<decltype(found->second)>;
-    if (found == operands.end()) return Elements{};
-    const auto length = static_cast<std::ptrdiff_t>(found->second.size()) / c.batch;
-    const auto first = found->second.begin() + sequence * length;
-    return Elements(first, first + length);
-  };
-  std::vector<T> all;
-  for (Index b = 0; b < c.batch; ++b) {
-    const Equations<T> equations(c.config, named, part(constants, "positions", b), c.s, c.length - b);
-    const auto own = [&](const std::string& name) { return part(constants, name, b); };
-    const auto y = [&]() -> std::vector<T> {
-      switch (c.part) {
-        case Part::attention: return equations.attention_block("", part(named, "x", b));
-        case Part::feed_forward: return equations.feed_forward_block("", part(named, "x", b));
-        case Part::layer: return equations.decoder_layer("", part(named, "x", b));
-        case Part::loss: break;
-      }
-      return equations.losses(own("ids"), own("targets"), constants.at("class weights"));
-    }();
-    all.insert(all.end(), y.begin(), y.end());
-  }
-  return all;
-}
 
 TEST_P(Blocks, AreTheirEquationsAndSoAreTheirDerivatives) {
   const BlockCase& c = GetParam();
-  const Block block(c);
-  const Differentiated d = block.differentiated();
-  const Plan where = plan(d.program);
-  Execution<double> run(d.program, where, std::nan(""));
-  Execution<Bounded> bounded(d.program, where, Bounded(std::nan("")));
-  set_all(run, d.program, c), set_all(bounded, d.program, c);
-  std::map<std::string, std::vector<double>> inputs;
-  std::map<std::string, std::vector<Dual<double>>> lifted;
-  for_each_set_by_host(d.program, [&](Value v) {
-    const std::string& name = d.program[v].name;
-    inputs[name] = read(run[v]);
-    lifted[name] = {inputs[name].begin(), inputs[name].end()};
-  });
-  const std::vector<double> upstream = read(run[d.upstream[0]]);
-  run.run(), bounded.run();
-  // Program and equations each err by the bound of float32, scaled to double's unit roundoff.
-  const auto compare = [&](Value v, const std::vector<double>& want, std::string_view name) {
-    const std::vector<double> got = read(run[v]);
-    ASSERT_EQ(got.size(), want.size());
-    double largest = 0;
-    for (const double w : want) largest = std::max(largest, std::fabs(w));
-    if (vanishes(c, name)) largest = 1;
-    for (std::size_t i = 0; i < got.size(); ++i) {
-      const double bound = 2 * 0x1p-29 * bounded[v].data()[i].error;
-      // Fails for a bound that is too wide, and for a gradient of zeros throughout.
-      EXPECT_LT(bound, 1e-6 * largest) << name << " " << i;
-      EXPECT_LE(std::fabs(got[i] - want[i]), bound) << name << " " << i;
-    }
+  const falsify::Wiring wiring(c);
+  const auto got = wiring.run(wiring.right());
+  const auto compare = [&](const falsify::Expected& expected, const std::vector<double>& numbers) {
+    const falsify::Outcome outcome = falsify::judge(expected, numbers);
+    EXPECT_FALSE(outcome.finding) << expected.name << ": " << outcome.finding->message;
+    // Fewer: a bound that is too wide, or a gradient of zeros throughout.
+    EXPECT_TRUE(vanishes(c, expected.name) || outcome.elements == std::ssize(numbers)) << expected.name;
   };
-  compare(block.y, by_equations<double>(c, inputs, inputs), "y");
-  const std::vector<Value> leaves = block.leaves();
-  for (std::size_t leaf = 0; leaf < leaves.size(); ++leaf) {
-    const std::string& name = d.program[leaves[leaf]].name;
-    std::vector<double> want;
-    for (Dual<double>& element : lifted.at(name)) {
-      element.derivative = 1;
-      const std::vector<Dual<double>> y = by_equations<Dual<double>>(c, lifted, inputs);
-      element.derivative = 0;
-      want.push_back(0);
-      for (std::size_t i = 0; i < y.size(); ++i) want.back() += upstream[i] * y[i].derivative;
-    }
-    compare(d.gradients[leaf], want, name);
-  }
+  for (std::size_t row = 0; row < got.size(); ++row) compare(wiring.expected()[row], got[row]);
+  const std::vector<falsify::Expected> by_complex_step = wiring.by_complex_step();
+  for (std::size_t leaf = 0; leaf < by_complex_step.size(); ++leaf)
+    compare(by_complex_step[leaf], got[falsify::Wiring::kRuns + leaf]);
 }
 
 INSTANTIATE_TEST_SUITE_P(Of, Blocks, testing::ValuesIn(block_cases()),
                          [](const auto& info) { return info.param.name; });
-
-/// The output of a block in double, some operands given.
-std::vector<double> output(const BlockCase& c, const std::map<std::string, std::vector<double>>& operands = {}) {
-  const Block block(c);
-  const Program& p = block.builder.program();
-  const Plan where = plan(p);
-  Execution<double> run(p, where, std::nan(""));
-  for_each_set_by_host(p, [&](Value v) {
-    const auto given = operands.find(p[v].name);
-    write(run[v], given == operands.end() ? numbers_of(c, p, v) : given->second);
-  });
-  run.run();
-  return read(run[block.y]);
-}
-
-TEST(Relations, SharedKeysAndValuesAreRepeatedOnes) {
-  BlockCase shared{"", full(), Part::attention};
-  shared.config.adapters.on.clear();
-  BlockCase repeated = shared;
-  repeated.config.kv_heads = repeated.config.heads;
-  const Program p = Block(shared).builder.program();
-  const auto group = static_cast<std::size_t>(shared.config.heads / shared.config.kv_heads);
-  std::map<std::string, std::vector<double>> operands;
-  for (const std::string name :
-       {"self_attn.k_proj.weight", "self_attn.k_proj.bias", "self_attn.v_proj.weight", "self_attn.v_proj.bias"}) {
-    const std::vector<double> numbers = numbers_of(shared, p, parameter(p, name).value);
-    const std::size_t head = numbers.size() / static_cast<std::size_t>(shared.config.kv_heads);
-    for (std::size_t n = 0; n < group * numbers.size(); ++n)
-      operands[name].push_back(numbers[n / (group * head) * head + n % head]);
-  }
-  EXPECT_EQ(output(repeated, operands), output(shared)) << "bit for bit";
-}
-
-TEST(Relations, PaddingReachesNoToken) {
-  for (const bool causal : {false, true}) {
-    BlockCase c{"", full(), Part::layer, 4, 3};
-    c.config.causal = causal;
-    const Block block(c);
-    std::vector<double> x = numbers_of(c, block.builder.program(), block.x);
-    const std::vector<double> before = output(c, {{"x", x}});
-    for (Index j = 0; j < c.config.hidden; ++j) x.end()[-1 - j] = 1000;
-    const std::vector<double> after = output(c, {{"x", x}});
-    const Index tokens = c.length * c.config.hidden;
-    EXPECT_TRUE(std::equal(before.begin(), before.begin() + tokens, after.begin())) << "causal: " << causal;
-    EXPECT_NE(before, after);
-  }
-}
-
-TEST(Relations, AnAdapterThatBeginsAtZeroIsTheBase) {
-  BlockCase with{"", full(), Part::layer}, without = with;
-  without.config.adapters.on.clear();
-  const Program p = Block(with).builder.program();
-  std::map<std::string, std::vector<double>> zeros;
-  for (const Parameter& parameter : p.parameters)
-    if (parameter.name.ends_with("lora_B.weight"))
-      zeros[parameter.name].resize(static_cast<std::size_t>(p[parameter.value].shape.size()));
-  EXPECT_EQ(output(with, zeros), output(without)) << "bit for bit";
-  EXPECT_NE(output(with), output(without));
-}
-
-TEST(Relations, ABatchIsItsSequences) {
-  const BlockCase both{"", full(), Part::layer, 3, 3, 2};
-  const Program p = Block(both).builder.program();
-  std::vector<double> singles;
-  for (Index b = 0; b < both.batch; ++b) {
-    const BlockCase one{"", full(), Part::layer, both.s, both.length - b};
-    std::map<std::string, std::vector<double>> own;
-    for_each_set_by_host(p, [&](Value v) {
-      const std::string& name = p[v].name;
-      if (name != "x" && name != "positions") return;
-      const std::vector<double> numbers = numbers_of(both, p, v);
-      const auto half = static_cast<std::ptrdiff_t>(numbers.size() / 2);
-      own[name].assign(numbers.begin() + b * half, numbers.begin() + (b + 1) * half);
-    });
-    const std::vector<double> y = output(one, own);
-    singles.insert(singles.end(), y.begin(), y.end());
-  }
-  EXPECT_EQ(output(both), singles) << "bit for bit";
-}
 
 /// A prompt in two chunks, then a decode step at its own position, against attention over all of it.
 TEST(Relations, PrefillAndDecodeAreAttention) {
@@ -208,9 +66,9 @@ TEST(Relations, PrefillAndDecodeAreAttention) {
   b.output(all), b.output(step);
   const Program& p = b.program();
   const Plan where = plan(p);
-  Execution<double> run(p, where, std::nan(""));
+  falsify::Execution<double> run(p, where, std::nan(""));
   for_each_set_by_host(p, [&](Value of) {
-    std::vector<double> numbers = numbers_of({"", full(), Part::attention, s}, p, of);
+    std::vector<double> numbers = numbers_of({"", full(), Part::attention, s, s}, p, of);
     if (of == places)
       for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<double>(i);
     write(run[of], numbers);

@@ -9,7 +9,7 @@
 
 #include "program/model/transformer.hpp"
 
-namespace assay::program {
+namespace assay::falsify {
 
 template <class T>
 class Equations {
@@ -18,7 +18,7 @@ class Equations {
 
   /// Of one sequence: row i stands at positions[i], keys from `length` on are padding. `weights` by full name; those that
   /// are absent take no part.
-  Equations(const TransformerConfig& config, const std::map<std::string, Tensor>& weights,
+  Equations(const program::TransformerConfig& config, const std::map<std::string, Tensor>& weights,
             std::vector<double> positions, Index s, Index length)
       : c_(config), weights_(weights), positions_(std::move(positions)), s_(s), length_(length) {}
 
@@ -132,8 +132,9 @@ class Equations {
     for (Index i = 0; i < s_ && c_.theta > 0; ++i)
       for (Index h = 0; h < heads; ++h)
         for (Index j = 0; j < d / 2; ++j) {
-          const double angle =
-              positions_[at(i, 1, 0)] * std::pow(c_.theta, -2.0 * static_cast<double>(j) / static_cast<double>(d));
+          const long double angle = static_cast<long double>(positions_[at(i, 1, 0)]) *
+                                    std::pow(static_cast<long double>(c_.theta),
+                                             -2.0L * static_cast<long double>(j) / static_cast<long double>(d));
           T &first = x[at(i * heads + h, d, j)], &second = x[at(i * heads + h, d, j + d / 2)];
           const T turned = first * T(std::cos(angle)) - second * T(std::sin(angle));
           second = second * T(std::cos(angle)) + first * T(std::sin(angle));
@@ -168,10 +169,10 @@ class Equations {
     return y;
   }
 
-  const TransformerConfig& c_;
+  const program::TransformerConfig& c_;
   const std::map<std::string, Tensor>& weights_;
   const std::vector<double> positions_;
   Index s_, length_;
 };
 
-}  // namespace assay::program
+}  // namespace assay::falsify

@@ -1,0 +1,83 @@
+// Blocks of transformers as programs with numbers: what systems, gradient checks, mutants and tests run.
+#pragma once
+
+#include <algorithm>
+#include <functional>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "falsify/engine/random.hpp"
+#include "falsify/program/execute.hpp"
+#include "program/differentiate.hpp"
+#include "program/model/transformer.hpp"
+#include "program/session.hpp"
+
+namespace assay::falsify {
+
+enum class BlockPart { attention, feed_forward, layer, loss };
+
+/// A block of one configuration on `batch` sequences of s rows each. Parts but `loss` read x [batch * s, hidden]; `loss`
+/// reads ids and gives a loss for each row.
+struct BlockCase {
+  std::string name;
+  program::TransformerConfig config;
+  BlockPart part = BlockPart::layer;
+  Index s = 3;
+  Index length = 3;  ///< keys of the first sequence that are no padding
+  Index batch = 1;
+  std::uint64_t seed = 0;
+
+  Index rows() const { return batch * s; }
+  /// Keys of a sequence that are no padding: each has one fewer than that before it, as long as one is left.
+  Index length_of(Index sequence) const { return std::max<Index>(1, length - sequence); }
+
+  friend std::ostream& operator<<(std::ostream& out, const BlockCase& c) { return out << c.name; }
+};
+
+/// Several heads, and their width is not the hidden size, as in llama.
+inline program::TransformerConfig llama() {
+  return {.hidden = 6, .intermediate = 10, .heads = 2, .kv_heads = 2, .head_dim = 4};
+}
+/// Everything at once: groups of heads, biases, norms of heads, an adapter on every projection.
+program::TransformerConfig full();
+
+struct Block {
+  program::Builder builder;
+  program::Value x, y;  ///< x: of a loss, its ids
+
+  explicit Block(const BlockCase& c);
+
+  /// Every parameter, and x where it is real.
+  std::vector<program::Value> leaves() const;
+  program::Differentiated differentiated() const;
+};
+
+/// Makes float32 numbers for an input, which differ from run to run, or for a parameter. Weights are small against the
+/// residual, and so bounds of whole blocks stay small.
+std::vector<double> numbers_of(const BlockCase& c, const program::Program& program, program::Value of, int run = 0);
+
+/// Calls f(value) for every input and parameter.
+void for_each_set_by_host(const program::Program& program, const std::function<void(program::Value)>& f);
+
+/// Sets every input and parameter of a session.
+void set_all(program::Session& session, const BlockCase& c, int run = 0);
+/// Sets one of them, converted to its type.
+void set(program::Session& session, program::Value v, const std::vector<double>& numbers);
+
+template <class T>
+void write(View<T> view, const std::vector<double>& numbers) {
+  for (std::size_t i = 0; i < numbers.size(); ++i) view.data()[i] = T(numbers[i]);
+}
+
+template <class T>
+std::vector<T> read(View<T> view) {
+  return {view.data(), view.data() + view.size()};
+}
+
+template <class T>
+void set_all(Execution<T>& execution, const program::Program& program, const BlockCase& c, int run = 0) {
+  for_each_set_by_host(program, [&](program::Value v) { write(execution[v], numbers_of(c, program, v, run)); });
+}
+
+}  // namespace assay::falsify

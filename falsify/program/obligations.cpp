@@ -1,0 +1,599 @@
+// The obligations of systems.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "core/errors.hpp"
+#include "falsify/program/check.hpp"
+#include "falsify/program/system.hpp"
+#include "program/model/parameters.hpp"
+
+namespace assay::falsify {
+namespace {
+
+using namespace program;
+
+/// A composed bound below this part of the rms of its tensor counts as small.
+constexpr double kSmallComposed = 0.01;
+
+using Numbers = std::map<std::string, std::vector<double>>;  ///< of inputs and parameters, by name
+
+Differentiated altered(const SystemTrial& trial, Differentiated d) {
+  trial.alter(d.program);
+  return d;
+}
+
+/// A block in double. `given` replaces drawn numbers.
+class InDouble {
+ public:
+  InDouble(const SystemTrial& trial, const BlockCase& c, const Numbers& given = {}, bool backward = false)
+      : block_(c),
+        d_(altered(trial, backward ? block_.differentiated() : Differentiated{block_.builder.program(), {}, {}})),
+        plan_(plan(d_.program)), exact_(d_.program, plan_, std::nan("")),
+        bounded_(d_.program, plan_, Bounded(std::nan(""))) {
+    for_each_set_by_host(d_.program, [&](Value v) {
+      const auto found = given.find(d_.program[v].name);
+      const std::vector<double> numbers = found == given.end() ? numbers_of(c, d_.program, v) : found->second;
+      write(exact_[v], numbers), write(bounded_[v], numbers);
+    });
+    exact_.run(), bounded_.run();
+  }
+
+  std::vector<double> y() { return read(exact_[block_.y]); }
+  Expected expected_y() { return expected("y", block_.y); }
+  Expected gradient(std::string_view leaf) {
+    const std::vector<Value> leaves = block_.leaves();
+    for (std::size_t n = 0; n < leaves.size(); ++n)
+      if (d_.program[leaves[n]].name == leaf) return expected(std::string(leaf), d_.gradients[n]);
+    throw InputError(std::string(leaf), "is no leaf", "name a parameter");
+  }
+
+ private:
+  Expected expected(std::string name, Value v) {
+    Expected e{std::move(name), d_.program[v].shape, read(exact_[v]), {}};
+    for (const Bounded& b : read(bounded_[v])) e.bound.push_back(0x1p-29 * b.error);
+    return e;
+  }
+
+  Block block_;
+  Differentiated d_;
+  Plan plan_;
+  Execution<double> exact_;
+  Execution<Bounded> bounded_;
+};
+
+Numbers parameters_of(const BlockCase& c) {
+  const Program p = Block(c).builder.program();
+  Numbers numbers;
+  for (const Parameter& parameter : p.parameters) numbers[parameter.name] = numbers_of(c, p, parameter.value);
+  return numbers;
+}
+
+/// Adds the bounds of what is compared with: it errs as well.
+Outcome within_both(Expected want, const Expected& got) {
+  for (std::size_t i = 0; i < want.bound.size(); ++i) want.bound[i] += got.bound[i];
+  return judge(want, got.want);
+}
+
+/// Numbers that must be the same, and may differ in the sign of a zero.
+template <class T>
+Outcome same(std::string_view name, std::span<const T> got, std::span<const T> want, std::string_view meaning) {
+  Outcome outcome;
+  for (std::size_t i = 0; i < want.size(); ++i) {
+    ++outcome.elements;
+    outcome.nonzero += want[i] != 0;
+    if (got[i] == want[i] || outcome.finding) continue;
+    outcome.kind = Outcome::Kind::falsified;
+    outcome.finding = Finding{
+        Finding::Kind::bits,          "", std::string(name), {static_cast<Index>(i)}, static_cast<double>(got[i]),
+        static_cast<double>(want[i]), 0};
+    outcome.finding->message = fmt::format("{} (got {:.9g}, want {:.9g})", meaning, got[i], want[i]);
+  }
+  return outcome;
+}
+
+/// Fails with this sentence unless the claim holds.
+Outcome holds(bool claim, std::string sentence) {
+  Outcome outcome;
+  if (!claim) outcome = Outcome::falsify({Finding::Kind::contract, std::move(sentence), {}, {}});
+  outcome.elements = outcome.nonzero = 1;
+  return outcome;
+}
+
+Outcome of_rows(const SystemTrial& trial, bool gradients) {
+  const Wiring& wiring = trial.wiring();
+  ProgramMutant own = wiring.right();
+  trial.alter(own.program);
+  const std::vector<std::vector<double>> got = wiring.run(own);
+  Outcome outcome;
+  for (std::size_t row = 0; row < got.size(); ++row)
+    if ((row >= Wiring::kRuns) == gradients) outcome &= judge(wiring.expected()[row], got[row]);
+  return outcome;
+}
+Outcome forward(const SystemTrial& trial) { return of_rows(trial, false); }
+Outcome gradients(const SystemTrial& trial) { return of_rows(trial, true); }
+
+/// Runs the block once on its device.
+class OnDevice {
+ public:
+  explicit OnDevice(const SystemTrial& trial)
+      : block(trial.block()), d(altered(trial, block.differentiated())),
+        session(d.program, trial.on(), trial.options()) {
+    set_all(session, trial.block());
+  }
+
+  Block block;
+  Differentiated d;
+  Session session;
+};
+
+Outcome steps(const SystemTrial& trial) {
+  OnDevice on(trial);
+  const CheckedRun run = check_steps(on.session, trial.block().seed);
+  Outcome outcome;
+  outcome.elements = run.elements, outcome.nonzero = run.nonzero, outcome.worst = run.worst;
+  if (!run.fault) return outcome;
+  outcome.kind = Outcome::Kind::falsified;
+  outcome.finding = run.fault->finding;
+  outcome.finding->tensor = run.fault->value;
+  outcome.finding->message = fmt::format("step {} of {}, {}: {}", run.fault->step + 1, on.d.program.steps.size(),
+                                         run.fault->label, run.fault->finding.message);
+  return outcome;
+}
+
+Outcome composed(const SystemTrial& trial) {
+  OnDevice on(trial);
+  Execution<Bounded> bounded(on.d.program, on.session.plan(), Bounded(std::nan("")));
+  set_all(bounded, on.d.program, trial.block());
+  for (std::size_t s = 0; s < on.d.program.steps.size(); ++s) {
+    const ArithmeticScope scope(on.session.kernel(s).arithmetic);
+    bounded.run(on.d.program.steps[s]);
+  }
+  on.session.run();
+  Outcome outcome;
+  const auto compare = [&](const std::string& name, Value v) {
+    const std::vector<float> got = on.session.get<float>(v);
+    const std::vector<Bounded> want = read(bounded[v]);
+    double squares = 0;
+    for (const Bounded& w : want) squares += w.value * w.value;
+    const double rms = std::sqrt(squares / static_cast<double>(want.size()));
+    for (std::size_t i = 0; i < want.size(); ++i) {
+      const double error = std::fabs(static_cast<double>(got[i]) - want[i].value), bound = want[i].error;
+      if (bound < kSmallComposed * rms) {
+        ++outcome.elements;
+        outcome.nonzero += want[i].value != 0;
+        outcome.zero_passes += want[i].value != 0 && std::fabs(want[i].value) <= bound;
+      }
+      if (error > 0 && std::isfinite(bound)) outcome.worst = std::max(outcome.worst, error / bound);
+      if (error <= bound || outcome.finding) continue;
+      outcome.kind = Outcome::Kind::falsified;
+      outcome.finding = Finding{Finding::Kind::value, "", name, {static_cast<Index>(i)}, got[i], want[i].value, bound};
+      outcome.finding->message = fmt::format("got {:.9g}, want {:.9g} within {:.3g}, the bound of the whole program",
+                                             got[i], want[i].value, bound);
+    }
+    trial.bounds += static_cast<std::int64_t>(want.size());
+  };
+  compare("y", on.block.y);
+  const std::vector<Value> leaves = on.block.leaves();
+  for (std::size_t n = 0; n < leaves.size(); ++n) compare(on.d.program[leaves[n]].name, on.d.gradients[n]);
+  return outcome;
+}
+
+/// R10: every leaf that trains gets a gradient unless the equations say zero, and no frozen one has any.
+Outcome leaves(const SystemTrial& trial) {
+  OnDevice on(trial);
+  on.session.run();
+  set_all(on.session, trial.block(), 1);  // what is expected is of two runs
+  on.session.run();
+  Outcome outcome;
+  const std::vector<Value> all = on.block.leaves();
+  for (std::size_t n = 0; n < all.size(); ++n) {
+    const Expected& expected = trial.wiring().expected()[Wiring::kRuns + n];
+    double largest = 0;
+    for (std::size_t i = 0; i < expected.want.size(); ++i)
+      if (0x1p29 * expected.bound[i] < std::fabs(expected.want[i]))  // in float32 it is not zero
+        largest = std::max(largest, std::fabs(expected.want[i]));
+    if (largest == 0) continue;
+    const std::vector<float> got = on.session.get<float>(on.d.gradients[n]);
+    const bool moves = std::ranges::any_of(got, [](float g) { return g != 0; });
+    outcome &=
+        holds(moves, fmt::format("{} gets no gradient, and {:.3g} is its largest element", expected.name, largest));
+  }
+  BlockCase frozen = trial.block();
+  frozen.config.trains = false;
+  if (frozen.config.adapters.on.empty()) return outcome;
+  const Block block(frozen);
+  std::size_t adapters = 0;
+  for (const Parameter& p : block.builder.program().parameters) adapters += p.trainable;
+  if (adapters == 0) return outcome;
+  const Differentiated d = differentiate(block.builder.program(), std::vector{block.y});
+  std::size_t stored = 0;
+  for (const Storage& storage : d.program.storages) stored += storage.kind == Kind::gradient;
+  outcome &= holds(
+      d.gradients.size() == adapters && stored == 1,
+      fmt::format("of a frozen base {} leaves get gradients, and adapters have {}", d.gradients.size(), adapters));
+  return outcome;
+}
+
+/// Changes what padding holds, with upstream gradients of zero there.
+Outcome padding(const SystemTrial& trial) {
+  const BlockCase& c = trial.block();
+  if (c.length_of(c.batch - 1) == c.s) return Outcome::not_applicable("there is no padding");
+  OnDevice on(trial);
+  const auto is_padding = [&](std::size_t element, std::size_t elements) {
+    const auto row = static_cast<Index>(element / (elements / static_cast<std::size_t>(c.rows())));
+    return row % c.s >= c.length_of(row / c.s);
+  };
+  const Value upstream = on.d.upstream[0];
+  std::vector<double> dy = numbers_of(c, on.d.program, upstream);
+  for (std::size_t i = 0; i < dy.size(); ++i)
+    if (is_padding(i, dy.size())) dy[i] = 0;
+  set(on.session, upstream, dy);
+  const auto results = [&] {
+    on.session.clear_gradients();
+    on.session.run();
+    std::vector<std::vector<float>> all{on.session.get<float>(on.block.y)};
+    for (std::size_t i = 0; i < all[0].size(); ++i)
+      if (is_padding(i, all[0].size())) all[0][i] = 0;
+    for (const Value g : on.d.gradients) all.push_back(on.session.get<float>(g));
+    return all;
+  };
+  const std::vector<std::vector<float>> before = results();
+  std::vector<double> x = numbers_of(c, on.d.program, on.block.x);
+  for (std::size_t i = 0; i < x.size(); ++i)
+    if (is_padding(i, x.size()))
+      x[i] = c.part == BlockPart::loss ? static_cast<double>((static_cast<Index>(x[i]) + 1) % c.config.vocabulary)
+                                       : 100 - x[i];
+  set(on.session, on.block.x, x);
+  const std::vector<std::vector<float>> after = results();
+  Outcome outcome;
+  for (std::size_t r = 0; r < before.size(); ++r)
+    outcome &= same<float>(r == 0 ? "y" : "gradient of " + on.d.program[on.block.leaves()[r - 1]].name, after[r],
+                           before[r], "what padding holds changes this");
+  return outcome;
+}
+
+Outcome prefix(const SystemTrial& trial) {
+  BlockCase whole = trial.block();
+  whole.batch = 1;
+  BlockCase shorter = whole;
+  if (!shorter.config.causal && shorter.part != BlockPart::feed_forward)
+    return Outcome::not_applicable("an encoder's positions see those behind them");
+  if (shorter.s == 1) return Outcome::not_applicable("one position has no prefix");
+  shorter.s =
+      1 + static_cast<Index>(shorter.seed % static_cast<std::uint64_t>(std::min(shorter.length, shorter.s - 1)));
+  shorter.length = shorter.s;
+  return same<double>("y", InDouble(trial, whole).y(), InDouble(trial, shorter).y(),
+                      fmt::format("the first {} positions differ from a run of them alone", shorter.s));
+}
+
+/// R6 and R13: each sequence of a padded batch is that sequence alone, without padding.
+Outcome batch(const SystemTrial& trial) {
+  const BlockCase& c = trial.block();
+  if (c.batch == 1) return Outcome::not_applicable("one sequence is no batch");
+  const Program p = Block(c).builder.program();
+  const std::vector<double> together = InDouble(trial, c).y();
+  Outcome outcome;
+  for (Index b = 0; b < c.batch; ++b) {
+    BlockCase single = c;
+    single.batch = 1, single.s = single.length = c.length_of(b);
+    const auto tokens = [&](const std::vector<double>& all) {
+      const auto row = std::ssize(all) / c.rows();
+      const auto first = all.begin() + b * c.s * row;
+      return std::vector<double>(first, first + single.s * row);
+    };
+    Numbers own;
+    for_each_set_by_host(p, [&](Value v) {
+      const std::string& name = p[v].name;
+      if (name == "x" || name == "ids" || name == "targets" || name == "positions")
+        own[name] = tokens(numbers_of(c, p, v));
+    });
+    outcome &= same<double>("y", tokens(together), InDouble(trial, single, own).y(),
+                            fmt::format("sequence {} of {} differs from a run of its tokens alone", b + 1, c.batch));
+  }
+  return outcome;
+}
+
+Outcome zero_adapter(const SystemTrial& trial) {
+  BlockCase base = trial.block();
+  Numbers zeros;
+  for (const auto& [name, numbers] : parameters_of(base))
+    if (name.ends_with("lora_B.weight")) zeros[name].resize(numbers.size());
+  if (zeros.empty()) return Outcome::not_applicable("no adapters");
+  base.config.adapters.on.clear();
+  return same<double>("y", InDouble(trial, trial.block(), zeros).y(), InDouble(trial, base).y(),
+                      "with adapters whose B is zero it is not the base");
+}
+
+Outcome merged(const SystemTrial& trial) {
+  BlockCase base = trial.block();
+  const Numbers own = parameters_of(base);
+  const double factor = base.config.adapters.alpha / static_cast<double>(base.config.adapters.rank);
+  const auto rank = static_cast<std::size_t>(base.config.adapters.rank);
+  Numbers weights;
+  for (const auto& [name, a] : own) {
+    if (!name.ends_with("lora_A.weight")) continue;
+    const std::string layer = name.substr(0, name.size() - std::string_view("lora_A.weight").size());
+    const std::vector<double>& b = own.at(layer + "lora_B.weight");
+    std::vector<double>& w = weights[layer + "weight"] = own.at(layer + "weight");
+    const std::size_t in = a.size() / rank;
+    for (std::size_t o = 0; o < b.size() / rank; ++o)
+      for (std::size_t r = 0; r < rank; ++r)
+        for (std::size_t i = 0; i < in; ++i) w[o * in + i] += factor * b[o * rank + r] * a[r * in + i];
+  }
+  if (weights.empty()) return Outcome::not_applicable("no adapters");
+  base.config.adapters.on.clear();
+  return within_both(InDouble(trial, base, weights).expected_y(), InDouble(trial, trial.block()).expected_y());
+}
+
+Outcome tied(const SystemTrial& trial) {
+  BlockCase c = trial.block(), untied = c;
+  c.config.tied_head = true, untied.config.tied_head = false;
+  const std::string table = "model.embed_tokens.weight", head = "lm_head.weight";
+  InDouble one(trial, c, {}, true), two(trial, untied, {{head, parameters_of(c).at(table)}}, true);
+  Expected sum = two.gradient(table);
+  const Expected more = two.gradient(head);
+  for (std::size_t i = 0; i < sum.want.size(); ++i) sum.want[i] += more.want[i], sum.bound[i] += more.bound[i];
+  return within_both(sum, one.gradient(table));
+}
+
+/// Repeats keys and values of each group, so that every query head has its own.
+Outcome repeated_heads(const SystemTrial& trial) {
+  const BlockCase& shared = trial.block();
+  BlockCase repeated = shared;
+  repeated.config.kv_heads = repeated.config.heads;
+  const auto group = static_cast<std::size_t>(shared.config.heads / shared.config.kv_heads);
+  if (group == 1) return Outcome::not_applicable("every query head has keys of its own");
+  Numbers operands;
+  for (const auto& [name, numbers] : parameters_of(shared)) {
+    const bool keys_or_values = name.find("k_proj.") != name.npos || name.find("v_proj.") != name.npos;
+    if (!keys_or_values || name.ends_with("lora_A.weight")) continue;
+    const std::size_t head = numbers.size() / static_cast<std::size_t>(shared.config.kv_heads);
+    for (std::size_t n = 0; n < group * numbers.size(); ++n)
+      operands[name].push_back(numbers[n / (group * head) * head + n % head]);
+  }
+  return same<double>("y", InDouble(trial, shared).y(), InDouble(trial, repeated, operands).y(),
+                      "shared keys and values differ from repeated ones");
+}
+
+/// y - x of multi-query attention is the sum of y - x of its heads.
+Outcome single_heads(const SystemTrial& trial) {
+  BlockCase c = trial.block();
+  c.config.kv_heads = 1, c.config.adapters.on.clear();
+  const Numbers own = parameters_of(c);
+  const auto heads = static_cast<std::size_t>(c.config.heads), d = static_cast<std::size_t>(c.config.head_dim);
+  BlockCase single = c;
+  single.config.heads = 1;
+  const Block block(c);
+  const std::vector<double> x = numbers_of(c, block.builder.program(), block.x);
+  Expected sum{"y", {static_cast<Index>(x.size())}, x, std::vector<double>(x.size(), 0)};
+  for (std::size_t h = 0; h < heads; ++h) {
+    Numbers part;
+    for (const std::string name : {"self_attn.q_proj.weight", "self_attn.q_proj.bias"}) {
+      const auto all = own.find(name);
+      if (all == own.end()) continue;
+      const auto rows = static_cast<std::ptrdiff_t>(all->second.size() / heads),
+                 first = static_cast<std::ptrdiff_t>(h) * rows;
+      part[name].assign(all->second.begin() + first, all->second.begin() + first + rows);
+    }
+    const std::vector<double>& o = own.at("self_attn.o_proj.weight");
+    for (std::size_t i = 0; i < o.size(); ++i)
+      if (i % (heads * d) / d == h) part["self_attn.o_proj.weight"].push_back(o[i]);
+    const Expected of_head = InDouble(trial, single, part).expected_y();
+    for (std::size_t i = 0; i < x.size(); ++i) sum.want[i] += of_head.want[i] - x[i], sum.bound[i] += of_head.bound[i];
+  }
+  return within_both(sum, InDouble(trial, c).expected_y());
+}
+
+Outcome divisibility(const SystemTrial& trial) {
+  const auto refused = [&](Index heads, Index kv_heads) {
+    TransformerConfig t = trial.block().config;
+    t.heads = heads, t.kv_heads = kv_heads;
+    try {
+      check(t);
+    } catch (const InputError&) {
+      return holds(true, "");
+    }
+    return holds(false, fmt::format("{} heads are taken with {} key-value heads", heads, kv_heads));
+  };
+  const Index kv_heads = trial.block().config.kv_heads + 1;
+  Outcome outcome = refused(kv_heads * trial.block().config.heads + 1, kv_heads);
+  return outcome &= refused(trial.block().config.heads, 0);
+}
+
+/// Returns the shape of a projection's weight in the first layer.
+Shape shape_of(const SystemTrial& trial, const Program& program, std::string_view projection) {
+  const std::string_view layer = trial.block().part == BlockPart::loss ? "model.layers.0." : "";
+  return program[parameter(program, fmt::format("{}self_attn.{}_proj.weight", layer, projection)).value].shape;
+}
+Outcome has_shape(std::string_view name, const Shape& shape, const Shape& want) {
+  return holds(shape == want, fmt::format("{} is {}, and {} is wanted", name, to_string(shape), to_string(want)));
+}
+
+Outcome key_value_shapes(const SystemTrial& trial) {
+  const Program p = Block(trial.block()).builder.program();
+  const TransformerConfig& t = trial.block().config;
+  Outcome outcome;
+  for (const char* projection : {"k", "v"})
+    outcome &= has_shape(projection, shape_of(trial, p, projection), {t.kv_heads * t.head_dim, t.hidden});
+  return outcome;
+}
+
+Outcome result_shape(const SystemTrial& trial) {
+  const Block block(trial.block());
+  const BlockCase& c = trial.block();
+  return has_shape("y", block.builder.shape(block.y),
+                   c.part == BlockPart::loss ? Shape{c.rows()} : Shape{c.rows(), c.config.hidden});
+}
+
+Outcome head_shapes(const SystemTrial& trial) {
+  const Program p = Block(trial.block()).builder.program();
+  const TransformerConfig& t = trial.block().config;
+  Outcome outcome = has_shape("q", shape_of(trial, p, "q"), {t.heads * t.head_dim, t.hidden});
+  return outcome &= has_shape("o", shape_of(trial, p, "o"), {t.hidden, t.heads * t.head_dim});
+}
+
+Outcome wrong_shapes(const SystemTrial& trial) {
+  OnDevice on(trial);
+  Outcome outcome;
+  for (const Parameter& p : on.d.program.parameters) {
+    Shape wrong = on.d.program[p.value].shape;
+    if (wrong.rank() == 2 && wrong[0] != wrong[1]) std::swap(wrong[0], wrong[1]);  // transposed: as many elements
+    else ++wrong[0];
+    bool refused = false;
+    try {
+      set_parameter(on.session, p.name, wrong, std::vector<float>(static_cast<std::size_t>(wrong.size())));
+    } catch (const InputError&) {
+      refused = true;
+    }
+    outcome &= holds(refused, fmt::format("{} is set to elements of shape {}", p.name, to_string(wrong)));
+  }
+  return outcome;
+}
+
+Outcome initialization(const SystemTrial& trial) {
+  const Program p = Block(trial.block()).builder.program();
+  Outcome outcome;
+  std::map<std::vector<float>, std::string> seen;
+  for (const Parameter& parameter : p.parameters) {
+    const std::vector<float> values = initial_values(parameter.name, p[parameter.value].shape, trial.block().seed);
+    outcome &= holds(std::ranges::all_of(values, [](float v) { return std::isfinite(v); }),
+                     parameter.name + " begins infinite");
+    const bool constant = parameter.name.ends_with("norm.weight") || parameter.name.ends_with(".bias") ||
+                          parameter.name.ends_with("lora_B.weight");
+    if (constant) continue;
+    const auto [first, is_new] = seen.emplace(values, parameter.name);
+    outcome &= holds(is_new, fmt::format("{} begins as {} does", parameter.name, first->second));
+    if (values.size() > 1)
+      outcome &= holds(std::ranges::adjacent_find(values, std::not_equal_to<>()) != values.end(),
+                       parameter.name + " begins constant");
+  }
+  return outcome;
+}
+
+Outcome finite(const SystemTrial& trial) {
+  OnDevice on(trial);
+  initialize(on.session, trial.block().seed);
+  on.session.run();
+  Outcome outcome;
+  for (const float y : on.session.get<float>(on.block.y)) {
+    outcome &= holds(std::isfinite(y), fmt::format("a result is {}", y));
+    outcome.nonzero += (y != 0) - 1;
+  }
+  return outcome;
+}
+
+constexpr BlockPart kAll[] = {BlockPart::attention, BlockPart::feed_forward, BlockPart::layer, BlockPart::loss},
+                    kAttends[] = {BlockPart::attention, BlockPart::layer, BlockPart::loss},
+                    kAttention[] = {BlockPart::attention}, kLoss[] = {BlockPart::loss};
+
+constexpr SystemObligation kObligations[] = {
+    {{"FALSIFY-SYS-001",
+      "every step, forward and backward, is within its own worst-case bound on the operands that it really got",
+      "steps", "the kernel of the step that is named, or memory that serves two values at once"},
+     kAll,
+     true,
+     &steps},
+    {{"FALSIFY-SYS-002", "the forward pass is its equations, in double", "forward",
+      "operands, constants or order of the forward steps"},
+     kAll,
+     false,
+     &forward},
+    {{"FALSIFY-SYS-003",
+      "the gradient of every leaf is the derivative of the equations, and adds up over runs, in double", "gradients",
+      "a path of the backward pass that is missing, cut, doubled or exchanged"},
+     kAll,
+     false,
+     &gradients},
+    {{"FALSIFY-SYS-004", "results and gradients are within the bound of the whole program", "composed",
+      "a kernel of the back end; FALSIFY-SYS-001 names the step"},
+     kAll,
+     false,
+     &composed},
+    {{"FALSIFY-SYS-005", "every leaf that trains gets a gradient, and no frozen one does", "leaves",
+      "a projection or an adapter is cut off from the loss"},
+     kAll,
+     false,
+     &leaves},
+    {{"FALSIFY-SYS-006", "what padding holds changes no result of a token and no gradient, bitwise", "padding",
+      "lengths, or the mask of the backward pass"},
+     kAttends,
+     true,
+     &padding},
+    {{"FALSIFY-SYS-007", "the first positions are those of a run of them alone, bitwise, at every length", "prefix",
+      "the causal mask is off, or positions count from another place"},
+     kAll,
+     false,
+     &prefix},
+    {{"FALSIFY-SYS-008", "adapters whose B is zero leave the base, bitwise", "zero_adapter",
+      "an adapter replaces its base, or drops the bias"},
+     kAll,
+     false,
+     &zero_adapter},
+    {{"FALSIFY-SYS-009", "adapters merged into their weights are the adapters", "merged",
+      "the scale alpha / rank, or the layout of A or B"},
+     kAll,
+     false,
+     &merged},
+    {{"FALSIFY-SYS-010", "a tied table gets the gradients of both of its uses", "tied",
+      "one of two uses overwrites the other's gradient"},
+     kLoss,
+     false,
+     &tied},
+    {{"FALSIFY-SYS-011", "each sequence of a padded batch is its tokens alone, bitwise, at their own positions",
+      "batch", "a length, a position or a key of another sequence"},
+     kAttends,
+     false,
+     &batch},
+    {{"FALSIFY-A1", "a weight of another shape is refused, a transposed one included", "wrong_shapes",
+      "only numbers of elements are compared"},
+     kAttends,
+     false,
+     &wrong_shapes},
+    {{"FALSIFY-A2", "keys and values are projected to kv_heads * head_dim", "key_value_shapes", "heads for kv_heads"},
+     kAttends,
+     false,
+     &key_value_shapes},
+    {{"FALSIFY-A3", "the result has the shape of x, that of a loss one element a position", "result_shape",
+      "the output projection"},
+     kAttends,
+     false,
+     &result_shape},
+    {{"FALSIFY-A4", "weights begin finite and varied, no two alike", "initialization",
+      "the key of the initialization lacks the layer or the name"},
+     kAll,
+     false,
+     &initialization},
+    {{"FALSIFY-A5", "with weights as they begin, results are finite", "finite", "a norm or a sum of exponentials"},
+     kAll,
+     false,
+     &finite},
+    {{"FALSIFY-GQ-001", "q and o have the shapes of their heads at every ratio of heads", "head_shapes",
+      "hidden for heads * head_dim"},
+     kAttends,
+     false,
+     &head_shapes},
+    {{"FALSIFY-GQ-002", "shared keys and values are those of attention with repeated heads, bitwise", "repeated_heads",
+      "the map from query heads to key-value heads"},
+     kAttends,
+     false,
+     &repeated_heads},
+    {{"FALSIFY-GQ-004", "heads that do not share key-value heads evenly are refused", "divisibility",
+      "the check of the configuration"},
+     kAttends,
+     false,
+     &divisibility},
+    {{"FALSIFY-GQ-006", "multi-query attention is the sum of its single heads", "single_heads",
+      "heads side by side in another order, or a head left out"},
+     kAttention,
+     false,
+     &single_heads},
+};
+
+}  // namespace
+
+std::span<const SystemObligation> system_obligations() { return kObligations; }
+
+}  // namespace assay::falsify

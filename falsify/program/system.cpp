@@ -1,0 +1,289 @@
+#include "falsify/program/system.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/errors.hpp"
+
+namespace assay::falsify {
+namespace {
+
+using namespace program;
+
+constexpr std::string_view kSources[] = {
+    "Vaswani et al., Attention Is All You Need, NeurIPS 2017, section 3.2", "Ainslie et al., GQA, arXiv:2305.13245",
+    "Su et al., RoFormer, arXiv:2104.09864", "Shazeer, GLU Variants Improve Transformer, arXiv:2002.05202, equation 6",
+    "Hu et al., LoRA, arXiv:2106.09685, section 4.1"};
+
+constexpr DimInfo kBatch{.name = "batch", .min = 1, .max = 256, .says = "sequences"},
+    kS{.name = "s", .min = 1, .max = 4096, .says = "positions of each sequence"},
+    kLength{.name = "length",
+            .min = 1,
+            .max = 4096,
+            .says = "keys of the first sequence that are no padding; of each further one, one fewer"},
+    kHidden{.name = "hidden", .min = 2, .max = 65536, .says = "elements of a position"},
+    kIntermediate{.name = "intermediate", .min = 1, .max = 65536, .says = "elements between gate and down"},
+    kKvHeads{.name = "kv_heads", .min = 1, .max = 256, .says = "key-value heads"},
+    kHeads{.name = "heads", .min = 1, .max = 256, .says = "query heads, a multiple of kv_heads"},
+    kHeadDim{
+        .name = "head_dim", .min = 1, .max = 256, .says = "elements of a head; heads * head_dim need not be hidden"},
+    kLayers{.name = "layers", .min = 1, .max = 64, .says = "decoder layers"},
+    kVocabulary{.name = "vocabulary", .min = 2, .max = 262144, .says = "words"},
+    kRank{.name = "rank", .min = 1, .max = 256, .says = "of adapters"};
+
+constexpr double kSwitch[] = {0, 1};
+constexpr ParamInfo kTheta{.name = "theta", .max = 1e7, .typical = 10000, .says = "base of the rotation; 0: none"},
+    kEps{.name = "eps", .min = 1e-12, .max = 1e-3, .typical = 1e-6, .says = "of every norm"},
+    kQkvBias{.name = "qkv_bias", .says = "1: q, k and v have biases", .choices = kSwitch},
+    kQkNorm{.name = "qk_norm", .says = "1: each head of q and k is normed", .choices = kSwitch},
+    kCausal{.name = "causal", .typical = 1, .says = "0: an encoder", .choices = kSwitch},
+    kTied{.name = "tied_head", .says = "1: logits by the table of embeddings", .choices = kSwitch},
+    kAdapters{
+        .name = "adapters", .max = 127, .says = "sum of 1 q, 2 k, 4 v, 8 o, 16 gate, 32 up, 64 down", .integer = true},
+    kAlpha{.name = "alpha", .min = 0.25, .max = 64, .typical = 8, .says = "an adapter counts alpha / rank times"};
+
+constexpr DimInfo kAttentionDims[] = {kBatch, kS, kLength, kHidden, kKvHeads, kHeads, kHeadDim, kRank},
+                  kFeedForwardDims[] = {kBatch, kS, kHidden, kIntermediate, kRank},
+                  kLayerDims[] = {kBatch, kS, kLength, kHidden, kIntermediate, kKvHeads, kHeads, kHeadDim, kRank},
+                  kLossDims[] = {kBatch, kS,       kLength, kHidden,     kIntermediate, kKvHeads,
+                                 kHeads, kHeadDim, kLayers, kVocabulary, kRank};
+constexpr ParamInfo kAttentionParams[] = {kTheta, kEps, kQkvBias, kQkNorm, kCausal, kAdapters, kAlpha},
+                    kFeedForwardParams[] = {kEps, kAdapters, kAlpha},
+                    kLossParams[] = {kTheta, kEps, kQkvBias, kQkNorm, kCausal, kTied, kAdapters, kAlpha};
+
+constexpr std::string_view kProjectionEquation = "linear(x) = x Wᵀ + bias + alpha / rank (x Aᵀ) Bᵀ",
+                           kNormEquation = "norm(x) = x / sqrt(mean(x²) + eps) w, row by row",
+                           kAttentionEquation =
+                               "h = x + o(attention(rope(norm(q(n))), rope(norm(k(n))), v(n))), n = norm(x)",
+                           kMaskEquation =
+                               "attention: head h reads key-value head floor(h / (heads / kv_heads)); scores q · k / "
+                               "sqrt(head_dim); position i sees the keys j < length and, if causal, j <= i",
+                           kFeedForwardEquation = "y = x + down(silu(gate(n)) up(n)), n = norm(x)";
+constexpr std::string_view kAttentionEquations[] = {kAttentionEquation, kMaskEquation, kProjectionEquation,
+                                                    kNormEquation},
+                           kFeedForwardEquations[] = {kFeedForwardEquation, kProjectionEquation, kNormEquation},
+                           kLayerEquations[] = {kAttentionEquation, "y = h + down(silu(gate(n)) up(n)), n = norm(h)",
+                                                kMaskEquation, kProjectionEquation, kNormEquation},
+                           kLossEquations[] = {"x = table[ids]; every layer in turn; logits = norm(x) headᵀ",
+                                               "loss[i] = -weights[target] log softmax(logits[i])[target]",
+                                               "layer: "
+                                               "h = x + o(attention(...)), y = h + down(silu(gate(n)) up(n))"};
+
+OpDescriptor descriptor(BlockPart part) {
+  OpDescriptor op;
+  op.file = "falsify/program/system.cpp", op.sources = kSources;
+  switch (part) {
+    case BlockPart::attention:
+      op.name = "attention_block", op.summary = "attention of the normed x, with its residual";
+      op.dims = kAttentionDims, op.params = kAttentionParams, op.equations = kAttentionEquations;
+      break;
+    case BlockPart::feed_forward:
+      op.name = "feed_forward", op.summary = "gated feed-forward block of the normed x, with its residual";
+      op.dims = kFeedForwardDims, op.params = kFeedForwardParams, op.equations = kFeedForwardEquations;
+      break;
+    case BlockPart::layer:
+      op.name = "decoder_layer", op.summary = "an attention block and a feed-forward block";
+      op.dims = kLayerDims, op.params = kAttentionParams, op.equations = kLayerEquations;
+      break;
+    case BlockPart::loss:
+      op.name = "model_loss", op.summary = "a whole decoder of several layers, and the loss of each position";
+      op.dims = kLossDims, op.params = kLossParams, op.equations = kLossEquations;
+      break;
+  }
+  return op;
+}
+
+std::vector<System> make_systems() {
+  const auto lacks = [](std::string_view name) {
+    return std::ranges::none_of(operations(), [&](const OpDescriptor* op) { return op->name == name; });
+  };
+  for (const std::string_view name : {"attention", "cross_entropy", "embedding", "linear", "lora_linear", "matmul_nt",
+                                      "residual_add", "rmsnorm", "rope", "silu_mul"})
+    if (lacks(name)) return {};
+  std::vector<System> all;
+  for (const BlockPart part : {BlockPart::attention, BlockPart::layer, BlockPart::feed_forward, BlockPart::loss}) {
+    System system{part, descriptor(part), {}, {}};
+    for (const SystemObligation& o : system_obligations())
+      if (std::ranges::find(o.parts, part) != o.parts.end()) system.obligations.push_back(&o);
+    for (const SystemObligation* o : system.obligations) system.infos.push_back(o->info);
+    system.op.obligations = system.infos;
+    all.push_back(std::move(system));
+  }
+  return all;
+}
+
+/// The numbers of a case by name.
+class Named {
+ public:
+  Named(const System& system, const Case& c) : op_(system.op), c_(c) {}
+
+  Index dim(std::string_view name, Index absent) const {
+    for (std::size_t d = 0; d < op_.dims.size(); ++d)
+      if (op_.dims[d].name == name) return c_.dims[d];
+    return absent;
+  }
+  double param(std::string_view name, double absent) const {
+    for (std::size_t p = 0; p < op_.params.size(); ++p)
+      if (op_.params[p].name == name) return c_.params[p];
+    return absent;
+  }
+
+ private:
+  const OpDescriptor& op_;
+  const Case& c_;
+};
+
+}  // namespace
+
+std::span<const System> systems() {
+  static const std::vector<System> all = make_systems();
+  return all;
+}
+
+const System* find_system(std::string_view name) {
+  const auto found = std::ranges::find(systems(), name, [](const System& s) { return s.op.name; });
+  return found == systems().end() ? nullptr : &*found;
+}
+
+SystemKernel::SystemKernel(const System& system, Backend backend, const Kernel* of_steps)
+    : system_(&system), of_steps_(of_steps), id_(std::make_shared<std::string>()), kernel_(std::make_shared<Kernel>()) {
+  *id_ = fmt::format("{}/{}/program{}{}", system.op.name, name(backend), of_steps != nullptr ? "+" : "",
+                     of_steps != nullptr ? of_steps->id : "");
+  *kernel_ = {.op = system.op.name,
+              .id = *id_,
+              .backend = backend,
+              .source = "src/program/model/transformer.cpp",
+              .summary = "steps by the back end's preferred kernels",
+              .role = of_steps != nullptr ? of_steps->role : KernelRole::kernel,
+              .fault = of_steps != nullptr ? of_steps->fault : ""};
+}
+
+SystemKernel SystemKernel::from_id(const System& system, std::string_view id) {
+  const std::size_t slash = id.find('/'), plus = id.find('+');
+  const std::string_view whole = id.substr(0, plus);
+  const std::size_t end = whole.rfind('/');
+  if (slash == id.npos || end <= slash || id.substr(0, slash) != system.op.name || whole.substr(end) != "/program")
+    throw InputError("kernel '" + std::string(id) + "'", fmt::format("is no program of {}", system.op.name),
+                     fmt::format("as in {}/cpu/program", system.op.name));
+  return {system, backend_from(std::string(whole.substr(slash + 1, end - slash - 1))),
+          plus == id.npos ? nullptr : &assay::kernel(id.substr(plus + 1))};
+}
+
+BlockCase block_of(const System& system, const Case& c) {
+  const Named given(system, c);
+  const auto fail = [&](const std::string& problem) {
+    throw InputError(std::string(system.op.name), problem,
+                     fmt::format("`assay explain {}` has the dims", system.op.name));
+  };
+  for (std::size_t d = 0; d < c.dims.size(); ++d)
+    if (c.dims[d] < system.op.dims[d].min || c.dims[d] > system.op.dims[d].max)
+      fail(fmt::format("{} is {}, and may be {} to {}", system.op.dims[d].name, c.dims[d], system.op.dims[d].min,
+                       system.op.dims[d].max));
+  BlockCase b{.name = std::string(system.op.name), .config = {}, .part = system.part, .s = given.dim("s", 1)};
+  b.batch = given.dim("batch", 1), b.length = given.dim("length", b.s), b.seed = c.seed;
+  if (b.length > b.s) fail(fmt::format("length is {}, and s {}", b.length, b.s));
+  TransformerConfig& t = b.config;
+  t.hidden = given.dim("hidden", 2), t.intermediate = given.dim("intermediate", 1);
+  t.kv_heads = given.dim("kv_heads", 1), t.heads = given.dim("heads", 1), t.head_dim = given.dim("head_dim", 2);
+  t.layers = given.dim("layers", 1), t.vocabulary = given.dim("vocabulary", 1);
+  t.theta = given.param("theta", 0), t.eps = given.param("eps", 1e-6);
+  t.qkv_bias = given.param("qkv_bias", 0) != 0, t.qk_norm = given.param("qk_norm", 0) != 0;
+  t.causal = given.param("causal", 1) != 0, t.tied_head = given.param("tied_head", 0) != 0;
+  t.adapters.rank = given.dim("rank", 1), t.adapters.alpha = given.param("alpha", 8);
+  const unsigned here = system.part == BlockPart::attention ? 15 : system.part == BlockPart::feed_forward ? 112 : 127;
+  const auto adapted = static_cast<unsigned>(given.param("adapters", 0)) & here;
+  for (std::size_t p = 0; p < kProjections.size(); ++p)
+    if ((adapted >> p & 1U) != 0) t.adapters.on.insert(kProjections[p]);
+  check(t);
+  return b;
+}
+
+Case everything(const System& system, bool tied_head) {
+  const std::map<std::string_view, double> n{{"batch", 2},
+                                             {"s", 4},
+                                             {"length", 3},
+                                             {"hidden", 6},
+                                             {"intermediate", 10},
+                                             {"kv_heads", 2},
+                                             {"heads", 4},
+                                             {"head_dim", 4},
+                                             {"layers", 2},
+                                             {"vocabulary", 7},
+                                             {"rank", 2},
+                                             {"theta", 10000},
+                                             {"eps", 1e-6},
+                                             {"qkv_bias", 1},
+                                             {"qk_norm", 1},
+                                             {"causal", 1},
+                                             {"tied_head", tied_head ? 1 : 0},
+                                             {"adapters", 127},
+                                             {"alpha", 8}};
+  Case c;
+  for (const DimInfo& d : system.op.dims) c.dims.push_back(static_cast<Index>(n.at(d.name)));
+  for (const ParamInfo& p : system.op.params) c.params.push_back(n.at(p.name));
+  return c;
+}
+
+Case draw(const System& system, bool small, std::uint64_t seed, std::span<const Index> given) {
+  Random random(seed);
+  const auto one_of = [&](std::initializer_list<Index> all) { return all.begin()[random.below(all.size())]; };
+  std::map<std::string_view, double> n;
+  const Index s = small ? random.between(1, 4) : one_of({1, 2, 7, 16, 17, 33, 48});
+  n["batch"] = static_cast<double>(random.chance(0.6) ? 1 : small ? 2 : one_of({2, 3, 5}));
+  n["s"] = static_cast<double>(s);
+  n["length"] = static_cast<double>(random.chance(0.6) ? s : random.between(1, s));
+  n["hidden"] = static_cast<double>(small ? random.between(2, 6) : one_of({2, 5, 8, 24, 33, 64, 70}));
+  n["intermediate"] = static_cast<double>(small ? random.between(1, 8) : one_of({1, 6, 16, 31, 65, 96}));
+  const Index kv_heads = small ? random.between(1, 2) : one_of({1, 2, 3});
+  n["kv_heads"] = static_cast<double>(kv_heads);
+  n["heads"] = static_cast<double>(kv_heads * (small ? random.between(1, 3) : one_of({1, 2, 3, 7})));
+  const bool rotates = random.chance(0.75);
+  const Index half = small ? random.between(1, 3) : one_of({1, 3, 8, 9, 16, 33});
+  n["head_dim"] = static_cast<double>(rotates ? 2 * half : random.between(1, 2 * half));
+  n["theta"] = rotates ? static_cast<double>(one_of({10000, 1000000, 500})) : 0;
+  n["layers"] = static_cast<double>(random.between(1, 2));
+  n["vocabulary"] = static_cast<double>(small ? random.between(2, 7) : one_of({2, 17, 100}));
+  n["rank"] = static_cast<double>(small ? random.between(1, 3) : one_of({1, 4, 8, 17}));
+  n["eps"] = random.chance(0.7) ? 1e-6 : 1e-5;
+  n["qkv_bias"] = random.chance(0.5), n["qk_norm"] = random.chance(0.5), n["causal"] = random.chance(0.75);
+  n["tied_head"] = random.chance(0.5);
+  const bool adapted = random.chance(0.6);
+  const auto any_set = static_cast<Index>(random.below(128));
+  n["adapters"] = adapted ? static_cast<double>(one_of({5, 15, 112, 127, any_set})) : 0;
+  n["alpha"] = static_cast<double>(one_of({2, 8, 16}));
+  Case c;
+  c.seed = random.bits();
+  for (std::size_t d = 0; d < system.op.dims.size(); ++d)
+    c.dims.push_back(d < given.size() && given[d] != kDrawnSmall ? given[d]
+                                                                 : static_cast<Index>(n.at(system.op.dims[d].name)));
+  for (const ParamInfo& p : system.op.params) c.params.push_back(n.at(p.name));
+  if (given.empty()) return c;
+  // What was drawn gives way to what is given.
+  const auto at = [&](std::string_view name) -> Index* {
+    for (std::size_t d = 0; d < c.dims.size(); ++d)
+      if (system.op.dims[d].name == name && given[d] == kDrawnSmall) return &c.dims[d];
+    return nullptr;
+  };
+  const Named now(system, c);
+  if (Index* length = at("length")) *length = std::min(*length, now.dim("s", 1));
+  if (Index* heads = at("heads")) *heads = now.dim("kv_heads", 1) * std::max<Index>(1, *heads / now.dim("kv_heads", 1));
+  else if (Index* shared = at("kv_heads"); shared != nullptr && now.dim("heads", 1) % *shared != 0) *shared = 1;
+  for (std::size_t p = 0; p < c.params.size(); ++p)
+    if (system.op.params[p].name == "theta" && now.dim("head_dim", 2) % 2 != 0) c.params[p] = 0;
+  return c;
+}
+
+SessionOptions SystemTrial::options() const {
+  return {.choose = [kernel = kernel_.of_steps()](const Step& step) {
+    return kernel != nullptr && step.op->name == kernel->op ? kernel : nullptr;
+  }};
+}
+
+const Wiring& SystemTrial::wiring() const {
+  if (!wiring_) wiring_ = std::make_unique<Wiring>(block_);
+  return *wiring_;
+}
+
+}  // namespace assay::falsify

@@ -1,0 +1,172 @@
+#include "falsify/program/wiring.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <complex>
+#include <map>
+
+#include "falsify/program/equations.hpp"
+
+namespace assay::falsify {
+namespace {
+
+using namespace program;
+
+/// The elements of one of c.batch sequences.
+template <class T>
+std::vector<T> part(const BlockCase& c, const std::vector<T>& all, Index sequence) {
+  const auto each = std::ssize(all) / c.batch;
+  return {all.begin() + sequence * each, all.begin() + (sequence + 1) * each};
+}
+
+/// The block by its equations, sequence by sequence. `named` holds its leaves, `constants` its inputs.
+template <class T>
+std::vector<T> by_equations(const BlockCase& c, const std::map<std::string, std::vector<T>>& named,
+                            const std::map<std::string, std::vector<double>>& constants) {
+  std::vector<T> all;
+  for (Index b = 0; b < c.batch; ++b) {
+    const auto input = [&](const char* name) { return part(c, constants.at(name), b); };
+    const auto x = [&] { return part(c, named.at("x"), b); };
+    const bool rotates = constants.contains("positions");
+    const Equations<T> equations(c.config, named, rotates ? input("positions") : std::vector<double>(), c.s,
+                                 c.length_of(b));
+    const std::vector<T> y = [&] {
+      switch (c.part) {
+        case BlockPart::attention: return equations.attention_block("", x());
+        case BlockPart::feed_forward: return equations.feed_forward_block("", x());
+        case BlockPart::layer: return equations.decoder_layer("", x());
+        case BlockPart::loss: break;
+      }
+      return equations.losses(input("ids"), input("targets"), constants.at("class weights"));
+    }();
+    all.insert(all.end(), y.begin(), y.end());
+  }
+  return all;
+}
+
+/// The place of element n in row-major order.
+Shape place(const Shape& shape, Index n) {
+  Shape index = shape;
+  for (int axis = shape.rank() - 1; axis >= 0; --axis) index[axis] = n % shape[axis], n /= shape[axis];
+  return index;
+}
+
+}  // namespace
+
+Outcome judge(const Expected& expected, std::span<const double> got) {
+  Outcome outcome;
+  double largest = 0;
+  for (const double w : expected.want) largest = std::max(largest, std::fabs(w));
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    const double want = expected.want[i], bound = expected.bound[i], error = std::fabs(got[i] - want);
+    if (bound < kSmallBound * largest) {
+      ++outcome.elements;
+      outcome.nonzero += want != 0;
+      outcome.zero_passes += want != 0 && std::fabs(want) <= bound;
+    }
+    if (error > 0 && bound > 0) outcome.worst = std::max(outcome.worst, error / bound);
+    if (error <= bound || outcome.finding) continue;
+    outcome.kind = Outcome::Kind::falsified;
+    outcome.finding = Finding{
+        Finding::Kind::value, "", expected.name, place(expected.shape, static_cast<Index>(i)), got[i], want, bound};
+    outcome.finding->message = fmt::format(
+        "got {:.9g}, want {:.9g} within {:.2g}, in double: the block is not its equations", got[i], want, bound);
+  }
+  return outcome;
+}
+
+Wiring::Wiring(const BlockCase& c) : case_(c), block_(c), d_(block_.differentiated()), plan_(plan(d_.program)) {
+  // Eleven bits more than double: what the equations err is nothing beside the program's bound.
+  using Lifted = Dual<long double>;
+  const std::vector<Value> leaves = block_.leaves();
+  std::vector<std::vector<long double>> gradients;
+  for (const Value leaf : leaves) gradients.emplace_back(static_cast<std::size_t>(d_.program[leaf].shape.size()));
+  const auto expect = [&](std::string name, Value of, const std::vector<long double>& want) {
+    expected_.push_back({std::move(name), d_.program[of].shape, {want.begin(), want.end()}, {}});
+  };
+  for (std::size_t run = 0; run < kRuns; ++run) {
+    std::map<std::string, std::vector<double>> numbers;
+    std::map<std::string, std::vector<Lifted>> lifted;
+    for_each_set_by_host(d_.program, [&](Value v) {
+      const std::string& name = d_.program[v].name;
+      numbers[name] = numbers_of(c, d_.program, v, static_cast<int>(run));
+      for (const double n : numbers[name]) lifted[name].push_back(Lifted(n));
+    });
+    std::vector<long double> y;
+    for (const Lifted& element : by_equations<Lifted>(c, lifted, numbers)) y.push_back(element.value);
+    expect(fmt::format("y of run {}", run + 1), block_.y, y);
+    const std::vector<double>& upstream = numbers.at(d_.program[d_.upstream[0]].name);
+    for (std::size_t leaf = 0; leaf < leaves.size(); ++leaf) {
+      std::vector<Lifted>& elements = lifted.at(d_.program[leaves[leaf]].name);
+      for (std::size_t e = 0; e < elements.size(); ++e) {
+        elements[e].derivative = 1;
+        const std::vector<Lifted> dy = by_equations<Lifted>(c, lifted, numbers);
+        elements[e].derivative = 0;
+        for (std::size_t i = 0; i < dy.size(); ++i) gradients[leaf][e] += upstream[i] * dy[i].derivative;
+      }
+    }
+  }
+  for (std::size_t leaf = 0; leaf < leaves.size(); ++leaf)
+    expect(d_.program[leaves[leaf]].name, leaves[leaf], gradients[leaf]);
+  const std::vector<std::vector<Bounded>> bounded = results<Bounded>(right(), Bounded(std::nan("")));
+  for (std::size_t row = 0; row < expected_.size(); ++row)
+    for (std::size_t i = 0; i < bounded[row].size(); ++i)  // what is wanted is rounded to double
+      expected_[row].bound.push_back(0x1p-29 * bounded[row][i].error + 0x1p-53 * std::fabs(expected_[row].want[i]));
+}
+
+template <class T>
+std::vector<std::vector<T>> Wiring::results(const ProgramMutant& m, const T& poison) const {
+  Execution<T> execution(m.program, m.plan, poison);
+  std::vector<std::vector<T>> all;
+  run_mutant<T>(m, execution, static_cast<int>(kRuns), [&](int run, Execution<T>& memory) {
+    if (run > 0) all.push_back(read(memory[block_.y]));
+    set_all(memory, m.program, case_, run);
+  });
+  all.push_back(read(execution[block_.y]));
+  for (const Value v : d_.gradients) all.push_back(read(execution[v]));
+  return all;
+}
+
+std::vector<std::vector<double>> Wiring::run(const ProgramMutant& mutant) const {
+  return results<double>(mutant, std::nan(""));
+}
+
+bool Wiring::equivalent(const ProgramMutant& mutant) const {
+  const Digits50 poison(std::nan(""));
+  if (digits_.empty()) digits_ = results<Digits50>(right(), poison);
+  return results<Digits50>(mutant, poison) == digits_;
+}
+
+std::vector<Expected> Wiring::by_complex_step() const {
+  using Complex = std::complex<double>;
+  constexpr double kStep = 1e-100;
+  const Program& forward = block_.builder.program();
+  const Plan where = plan(forward);
+  Execution<Complex> execution(forward, where, std::nan(""));
+  const std::vector<Value> leaves = block_.leaves();
+  std::vector<Expected> gradients(expected_.begin() + kRuns, expected_.end());
+  for (Expected& g : gradients) {
+    std::ranges::fill(g.want, 0);
+    // These err as well: a complex product rounds like a dual one, and a quotient half as often again.
+    for (double& bound : g.bound) bound *= 2.5;
+  }
+  for (std::size_t run = 0; run < kRuns; ++run) {
+    set_all(execution, forward, case_, static_cast<int>(run));
+    const std::vector<double> upstream = numbers_of(case_, d_.program, d_.upstream[0], static_cast<int>(run));
+    for (std::size_t leaf = 0; leaf < leaves.size(); ++leaf)
+      for (std::size_t e = 0; e < gradients[leaf].want.size(); ++e) {
+        Complex& element = execution[leaves[leaf]].data()[e];
+        element.imag(kStep);
+        execution.run();
+        element.imag(0);
+        const View<Complex> y = execution[block_.y];
+        for (std::size_t i = 0; i < upstream.size(); ++i)
+          gradients[leaf].want[e] += upstream[i] * y.data()[i].imag() / kStep;
+      }
+  }
+  return gradients;
+}
+
+}  // namespace assay::falsify

@@ -1,0 +1,58 @@
+// A block's wiring in double, beside its equations: the results of two runs, and the gradient of every leaf after them.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "falsify/engine/outcome.hpp"
+#include "falsify/program/block.hpp"
+#include "falsify/program/mutants.hpp"
+
+namespace assay::falsify {
+
+/// Numbers that a program should compute.
+struct Expected {
+  std::string name;  ///< "y of run 1", or the leaf that this is the gradient of
+  Shape shape;
+  std::vector<double> want, bound;
+};
+
+/// Holds numbers to `expected`. Every one is judged, but evidence is only a number whose bound is below kSmallBound of
+/// the largest.
+inline constexpr double kSmallBound = 1e-6;
+Outcome judge(const Expected& expected, std::span<const double> got);
+
+class Wiring {
+ public:
+  static constexpr std::size_t kRuns = 2;
+
+  explicit Wiring(const BlockCase& c);
+
+  const program::Differentiated& differentiated() const { return d_; }
+  const program::Plan& where() const { return plan_; }
+  /// By the equations in long double, and their derivatives in dual numbers: y of each run, then the sum over the runs of the gradient
+  /// of each leaf. Bounds are those of float32 arithmetic, scaled to double's unit roundoff.
+  const std::vector<Expected>& expected() const { return expected_; }
+  /// By the derivative of the program's own forward steps, in complex numbers with a step too small to round.
+  std::vector<Expected> by_complex_step() const;
+
+  /// Returns what a mutant computes, in the order of expected().
+  std::vector<std::vector<double>> run(const ProgramMutant& mutant) const;
+  ProgramMutant right() const { return {{}, "", d_.program, plan_}; }
+  /// Returns whether the mutant is the program, in fifty digits.
+  bool equivalent(const ProgramMutant& mutant) const;
+
+ private:
+  template <class T>
+  std::vector<std::vector<T>> results(const ProgramMutant& mutant, const T& poison) const;
+
+  BlockCase case_;
+  Block block_;
+  program::Differentiated d_;
+  program::Plan plan_;
+  std::vector<Expected> expected_;
+  mutable std::vector<std::vector<Digits50>> digits_;
+};
+
+}  // namespace assay::falsify

@@ -1,0 +1,36 @@
+// Systems on the command line: the parts of `falsify`, `replay`, `gradcheck`, `mutants`, `explain` and `list` that are
+// theirs.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "falsify/engine/campaign.hpp"
+
+namespace assay::cli {
+
+/// Returns whether the names are those of systems. Throws InputError if some are and others are not.
+bool name_systems(const std::vector<std::string>& names);
+
+/// Returns the kernels of a report: each system on each back end, or on one, or with `kernel` for its operation's steps.
+/// Throws InputError if a system has no such step, or no case of the options' dims.
+std::vector<nlohmann::json> falsify_systems(const std::vector<std::string>& systems, const std::string& backend,
+                                            const std::string& kernel, const std::string& dims,
+                                            falsify::CampaignOptions options, int jobs);
+
+/// Runs a replay file again if it is a system's: returns the exit code.
+std::optional<int> replay_system(const std::string& file, bool as_json);
+
+/// Returns a gradient of the report of `assay gradcheck` for every leaf of every system.
+std::vector<nlohmann::json> gradcheck_system(const std::string& system, int cases, std::uint64_t seed);
+
+/// Returns what became of each mutant: of named faults, or with `automatic` of every step, operand and constant.
+std::vector<nlohmann::json> mutants_of_systems(const std::vector<std::string>& systems, bool automatic, int jobs);
+
+nlohmann::json explain_system(const std::string& system);
+/// Formats what explain_system() returns.
+std::string explanation_text(const nlohmann::json& explained);
+
+}  // namespace assay::cli

@@ -1,0 +1,171 @@
+// Systems: right ones pass on every back end, and each obligation fails for the fault that it is for.
+#include "falsify/program/system.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "blocks.hpp"
+#include "core/errors.hpp"
+#include "on_device.hpp"
+
+namespace assay::program::system_test {
+namespace {
+
+using falsify::everything;
+using falsify::find_system;
+using falsify::Outcome;
+using falsify::System;
+using falsify::SystemKernel;
+using nlohmann::json;
+
+class Systems : public OnDevice {};
+
+TEST_P(Systems, Pass) {
+  ASSERT_EQ(falsify::systems().size(), 4u);
+  std::map<std::string, std::int64_t> elements;  // by obligation
+  for (const System& system : falsify::systems()) {
+    falsify::CampaignOptions options;
+    options.cases = 5;
+    const json result = run_campaign(SystemKernel(system, GetParam()), options);
+    for (const json& o : result["obligations"]) {
+      elements[o["id"]] += o["elements"].get<std::int64_t>();
+      EXPECT_NE(o["verdict"], "falsified") << result["kernel"] << " " << o.dump(1);
+    }
+    EXPECT_NE(result["status"], "falsified");
+  }
+  for (const auto& [id, compared] : elements) EXPECT_GT(compared, 0) << id;
+}
+
+INSTANTIATE_TEST_SUITE_P(On, Systems, testing::ValuesIn(built_backends()), backend_name);
+
+Outcome outcome(std::string_view system, std::string_view obligation, const std::function<void(Program&)>& alter = {},
+                std::string_view kernel = {}, bool causal = true) {
+  const System& s = *find_system(system);
+  falsify::Case c = everything(s, true);
+  for (std::size_t p = 0; p < c.params.size() && !causal; ++p)
+    if (s.op.params[p].name == "causal") c.params[p] = 0;
+  const Kernel* const of_steps = kernel.empty() ? nullptr : &assay::kernel(kernel);
+  return run_case(SystemKernel(s, of_steps != nullptr ? of_steps->backend : Backend::cpu, of_steps), obligation, c,
+                  alter);
+}
+
+/// Sets a parameter of every step of an operation.
+std::function<void(Program&)> with(std::string_view op, std::string_view param, double factor, double summand = 0) {
+  return [=](Program& p) {
+    for (Step& step : p.steps)
+      for (std::size_t i = 0; i < step.op->params.size() && step.op->name == op; ++i)
+        if (step.op->params[i].name == param) step.params[i] = factor * step.params[i] + summand;
+  };
+}
+/// Alters programs of which some parameter's name ends so.
+std::function<void(Program&)> where(std::string_view name, const std::function<void(Program&)>& alter) {
+  return [=](Program& p) {
+    if (std::ranges::any_of(p.parameters, [&](const Parameter& x) { return x.name.ends_with(name); })) alter(p);
+  };
+}
+/// Alters programs whose attention has this many query heads, or so many key-value heads.
+std::function<void(Program&)> of_heads(std::string_view tensor, Index heads,
+                                       const std::function<void(Program&)>& alter) {
+  return [=](Program& p) {
+    for (const Step& step : p.steps)
+      for (std::size_t t = 0; t < step.op->tensors.size() && step.op->name == "attention"; ++t)
+        if (step.op->tensors[t].name == tensor && p[step.tensors[t]].shape[2] == heads) return alter(p);
+  };
+}
+/// Alters programs of this many sequences.
+std::function<void(Program&)> of_sequences(Index batch, const std::function<void(Program&)>& alter) {
+  return [=](Program& p) {
+    for (const Step& step : p.steps)
+      if (step.op->name == "attention" && p[step.tensors[0]].shape[0] == batch) return alter(p);
+  };
+}
+/// Drops the last sum into a leaf's gradient.
+void lose_last(Program& p) {
+  for (std::size_t s = p.steps.size(); s-- > 0;)
+    if (p.steps[s].op->name == "accumulate" && p.storage_of(p.steps[s].tensors[0]).kind == Kind::gradient) {
+      p.steps.erase(p.steps.begin() + static_cast<std::ptrdiff_t>(s));
+      return;
+    }
+}
+
+struct Planted {
+  std::string_view system, obligation;
+  std::function<void(Program&)> alter;
+};
+
+TEST(SystemObligations, FailForWhatTheyAreFor) {
+  const auto not_causal = with("attention", "causal", 0), scaled = with("attention", "scale", 2);
+  const Planted all[] = {
+      {"attention_block", "FALSIFY-SYS-002", scaled},
+      {"attention_block", "FALSIFY-SYS-002", not_causal},
+      {"attention_block", "FALSIFY-SYS-003", with("attention_backward", "scale", 2)},
+      {"decoder_layer", "FALSIFY-SYS-003", lose_last},
+      {"decoder_layer", "FALSIFY-SYS-005", lose_last},
+      {"attention_block", "FALSIFY-SYS-007", not_causal},
+      {"attention_block", "FALSIFY-SYS-011", of_sequences(2, not_causal)},
+      {"decoder_layer", "FALSIFY-SYS-011", of_sequences(2, scaled)},
+      {"attention_block", "FALSIFY-SYS-008", where("lora_A.weight", not_causal)},
+      {"feed_forward", "FALSIFY-SYS-009", with("lora_linear", "alpha", 2)},
+      {"model_loss", "FALSIFY-SYS-010",
+       where("model.norm.weight",
+             [](Program& p) {
+               if (std::ranges::none_of(p.parameters, [](const Parameter& x) { return x.name == "lm_head.weight"; }))
+                 lose_last(p);
+             })},
+      {"decoder_layer", "FALSIFY-A5", with("rmsnorm", "eps", 0, -1)},
+      {"attention_block", "FALSIFY-GQ-002", of_heads("k", 2, scaled)},
+      {"attention_block", "FALSIFY-GQ-006", of_heads("q", 4, scaled)},
+  };
+  for (const auto& [system, obligation, alter] : all) {
+    const Outcome right = outcome(system, obligation), wrong = outcome(system, obligation, alter);
+    EXPECT_EQ(right.kind, Outcome::Kind::passed)
+        << system << " " << obligation << (right.finding ? right.finding->message : right.reason);
+    EXPECT_GT(right.elements, 0) << system << " " << obligation;
+    EXPECT_EQ(wrong.kind, Outcome::Kind::falsified) << system << " " << obligation;
+  }
+}
+
+class WrongKernels : public OnDevice {};
+
+TEST_P(WrongKernels, AreNamedByTheirStep) {
+  const std::string prefix = "mutant/" + std::string(name(GetParam())) + "/attention/";
+  int found = 0;
+  for (const Kernel& k : kernels()) {
+    constexpr std::string_view kFaults[] = {"scale_missing", "mask_absent", "mask_off_by_one", "causal_off_by_one",
+                                            "lengths_ignored"};
+    if (!k.id.starts_with(prefix) || std::ranges::find(kFaults, k.id.substr(prefix.size())) == std::end(kFaults))
+      continue;
+    const Outcome wrong = outcome("attention_block", "FALSIFY-SYS-001", {}, k.id);
+    ASSERT_TRUE(wrong.finding) << k.id;
+    EXPECT_NE(wrong.finding->message.find("self_attn.attention (attention): "), std::string::npos)
+        << wrong.finding->message;
+    const bool padding = k.id.ends_with("lengths_ignored");  // which only an encoder's tokens see
+    EXPECT_TRUE(!padding || outcome("attention_block", "FALSIFY-SYS-006", {}, k.id, false).finding) << k.id;
+    ++found;
+  }
+  EXPECT_GE(found, 1);
+}
+
+INSTANTIATE_TEST_SUITE_P(On, WrongKernels, testing::ValuesIn(built_backends()), backend_name);
+
+TEST(SystemCases, AreReplayedByIdAndRefusedInWords) {
+  const System& system = *find_system("attention_block");
+  const SystemKernel kernel =
+      SystemKernel::from_id(system, "attention_block/vulkan/program+mutant/cpu/attention/scale_missing");
+  EXPECT_EQ(kernel.kernel().id, "attention_block/vulkan/program+mutant/cpu/attention/scale_missing");
+  EXPECT_THROW(SystemKernel::from_id(system, "decoder_layer/cpu/program"), InputError);
+  falsify::Case c = everything(system);
+  c.dims[2] = 5;
+  try {
+    block_of(system, c);
+    ADD_FAILURE();
+  } catch (const InputError& e) {
+    EXPECT_STREQ(e.what(), "attention_block: length is 5, and s 4; `assay explain attention_block` has the dims");
+  }
+}
+
+}  // namespace
+}  // namespace assay::program::system_test
