@@ -40,7 +40,7 @@ def comparable(lines):
         headers = [m.end() for m in re.finditer(r"(?<!\S)(seconds|ms/case)(?!\S)", line)]
         ends = headers or (ends if line else [])
         for end in [] if headers else ends:
-            line = re.sub(r"[\d.]+$", lambda time: " " * (len(time[0]) - 1) + "T", line[:end]) + line[end:]
+            line = re.sub(r"\d[\d.]*$", lambda time: " " * (len(time[0]) - 1) + "T", line[:end]) + line[end:]
         line = re.sub(r"\b\d+\.\d+ s\b", "T s", line)
         out.append(re.sub(r"shrunk in \d+ runs", "shrunk in N runs", line).rstrip())
     return out
