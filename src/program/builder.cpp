@@ -10,12 +10,21 @@
 namespace assay::program {
 namespace {
 
-/// Parameters begin at multiples of so many elements: 256 bytes, which vector loads of every back end ask for at most.
-constexpr Index kAlignment = 64;
+/// Parameters begin at multiples of so many bytes, which vector loads of every back end ask for at most.
+constexpr Index kAlignment = 256;
 
 bool dense(const ValueInfo& v) { return View<const float>(nullptr, v.shape, v.strides).contiguous(); }
 
 }  // namespace
+
+std::string_view name(WeightFormat format) {
+  switch (format) {
+    case WeightFormat::f32: return "f32";
+    case WeightFormat::q4_k: return "q4_k";
+    case WeightFormat::nf4: return "nf4";
+  }
+  return "?";
+}
 
 std::string describe(const Step& step) { return fmt::format("{} ({})", step.label, step.op->name); }
 
@@ -26,7 +35,9 @@ Builder::Builder(Program program) : program_(std::move(program)) {
     for (std::size_t t = 0; t < step.tensors.size(); ++t)
       if (step.op->tensors[t].role != Role::in) write(program_[step.tensors[t]]);
   }
-  for (const Parameter& p : program_.parameters) flat_[p.trainable] = program_[p.value].storage;
+  for (const Parameter& p : program_.parameters)
+    for (const Value v : {p.value, p.scales})
+      if (v) flat_[{program_.storage_of(v).dtype, p.trainable}] = program_[v].storage;
 }
 
 Builder::Scope::Scope(Builder& builder, std::string_view name) : builder_(builder), length_(builder.prefix_.size()) {
@@ -72,18 +83,43 @@ Value Builder::zeros(const Shape& shape) {
   return whole({fmt::format("zeros {}", to_string(shape)), Kind::constant, DType::f32, 0}, shape);
 }
 
+void Builder::expect_new(const std::string& parameter) const {
+  if (std::ranges::any_of(program_.parameters, [&](const Parameter& p) { return p.name == parameter; }))
+    throw InputError(parameter, "there is a parameter of this name already", "give every parameter a name of its own");
+}
+
+Value Builder::flat(std::string name, const Shape& shape, DType dtype, bool trainable) {
+  const auto [at, is_new] = flat_.try_emplace({dtype, trainable}, -1);
+  if (is_new) {
+    const std::string_view which = trainable ? "parameters" : "frozen parameters";
+    at->second = add({dtype == DType::f32 ? std::string(which) : fmt::format("{} in {}", which, assay::name(dtype)),
+                      Kind::parameter, dtype, 0});
+  }
+  Storage& storage = program_.storages[static_cast<std::size_t>(at->second)];
+  const auto alignment = kAlignment / static_cast<Index>(size_of(dtype));
+  const Index offset = (storage.elements + alignment - 1) / alignment * alignment;
+  storage.elements = offset + shape.size();
+  return add({std::move(name), at->second, offset, shape, row_major_strides(shape), 0, {}});
+}
+
 Value Builder::parameter(std::string name, const Shape& shape, bool trainable) {
   name.insert(0, prefix_);
-  if (std::ranges::any_of(program_.parameters, [&](const Parameter& p) { return p.name == name; }))
-    throw InputError(name, "there is a parameter of this name already", "give every parameter a name of its own");
-  std::int32_t& flat = flat_[trainable];
-  if (flat < 0) flat = add({trainable ? "parameters" : "frozen parameters", Kind::parameter, DType::f32, 0});
-  Storage& storage = program_.storages[static_cast<std::size_t>(flat)];
-  const Index offset = (storage.elements + kAlignment - 1) / kAlignment * kAlignment;
-  storage.elements = offset + shape.size();
-  const Value v = add({name, flat, offset, shape, row_major_strides(shape), 0, {}});
-  program_.parameters.push_back({std::move(name), v, trainable});
+  expect_new(name);
+  const Value v = flat(name, shape, DType::f32, trainable);
+  program_.parameters.push_back({std::move(name), v, trainable, shape});
   return v;
+}
+
+Parameter Builder::packed_parameter(std::string name, const Shape& shape, WeightFormat format) {
+  name.insert(0, prefix_);
+  expect_new(name);
+  const auto parts = [&](Index columns) { return (shape[1] + columns - 1) / columns; };
+  Parameter p{name, {}, false, shape, format};
+  const bool q4_k = format == WeightFormat::q4_k;
+  p.value = flat(name, {shape[0], q4_k ? parts(256) * 144 : parts(64) * 32}, DType::u8, false);
+  if (!q4_k) p.scales = flat(name + ".absmax", {shape[0], parts(64)}, DType::f32, false);
+  program_.parameters.push_back(p);
+  return p;
 }
 
 Value Builder::reshape(Value v, const Shape& shape) {

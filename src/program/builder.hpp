@@ -33,6 +33,8 @@ class Builder {
   Value input(std::string name, const Shape& shape, DType dtype = DType::f32);
   /// A parameter. Those that train are ranges of one storage, the frozen ones of another. Names are unique.
   Value parameter(std::string name, const Shape& shape, bool trainable = true);
+  /// A frozen matrix in a packed format.
+  Parameter packed_parameter(std::string name, const Shape& shape, WeightFormat format);
   /// Elements that outlive runs, set by the host or by steps in place.
   Value state(std::string name, const Shape& shape, DType dtype = DType::f32);
   /// Zeros, which no step may overwrite.
@@ -79,6 +81,8 @@ class Builder {
   Value add(ValueInfo info);
   std::int32_t add(Storage storage);
   Value whole(Storage storage, const Shape& shape);
+  void expect_new(const std::string& parameter) const;
+  Value flat(std::string name, const Shape& shape, DType dtype, bool trainable);
   bool is_current(const ValueInfo& v) const;
   void expect_current(Value v, const std::string& reader) const;
   std::int32_t write(const ValueInfo& v);
@@ -88,9 +92,9 @@ class Builder {
   struct Write {
     Index begin, end;  ///< elements of the storage
   };
-  std::vector<std::vector<Write>> writes_;  ///< of each storage; the n-th one made version n
-  std::map<std::string, int> labels_;       ///< how often each label was given
-  std::int32_t flat_[2] = {-1, -1};         ///< storages of frozen and of trainable parameters
+  std::vector<std::vector<Write>> writes_;               ///< of each storage; the n-th one made version n
+  std::map<std::string, int> labels_;                    ///< how often each label was given
+  std::map<std::pair<DType, bool>, std::int32_t> flat_;  ///< storages of parameters, by type and whether they train
 };
 
 }  // namespace assay::program

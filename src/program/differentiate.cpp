@@ -267,6 +267,8 @@ Differentiated differentiate(const Program& program, std::span<const Value> outp
   if (leaves.empty())
     for (const Parameter& p : program.parameters)
       if (p.trainable) leaves.push_back(p.value);
+  if (leaves.empty())
+    throw InputError("program", "nothing in it trains", "want gradients of inputs, or have parameters that train");
   for (const Value v : leaves)
     if (const Kind kind = program.storage_of(v).kind;
         program.base_of(v) != v || (kind != Kind::input && kind != Kind::parameter))

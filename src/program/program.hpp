@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "contract/descriptor.hpp"
@@ -55,11 +56,20 @@ struct Step {
   std::string label;  ///< "layers.3.q_proj"
 };
 
+/// How a weight is stored. Packed ones are frozen, and are multiplied as they are: q4_k in super-blocks of 256 columns,
+/// nf4 in codes with a scale for each 64 columns.
+enum class WeightFormat { f32, q4_k, nf4 };
+/// Returns "f32", "q4_k" or "nf4".
+std::string_view name(WeightFormat format);
+
 /// A parameter in the table of names.
 struct Parameter {
   std::string name;
   Value value;
   bool trainable = true;
+  Shape shape;  ///< of its elements, as a checkpoint has them
+  WeightFormat format = WeightFormat::f32;
+  Value scales{};  ///< of nf4
 };
 
 struct Program {

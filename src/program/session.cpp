@@ -21,22 +21,22 @@ double seconds_since(std::chrono::steady_clock::time_point begin) {
 
 Session::Session(Program program, Device& device, SessionOptions options)
     : program_(std::move(program)), device_(device), plan_(program::plan(program_, options.reuse)) {
-  {
-    const Reservation reservation(device_, plan_.bytes);  // refuses all of it, or none
-    for (const std::size_t bytes : plan_.slot_bytes) slots_.push_back(device_.allocate(bytes));
-  }
-  for (const Buffer& slot : slots_) clear(slot);
+  allocate(options.shares);
   last_user_.assign(slots_.size(), -1);
   for (std::size_t i = 0; i < program_.storages.size(); ++i)
-    if (program_.storages[i].kind != Kind::temporary)
-      last_user_[static_cast<std::size_t>(plan_.slot_of[i])] = static_cast<std::int32_t>(i);
-  for (const Step& step : program_.steps) {
-    expect_set_by_host(step);
+    if (program_.storages[i].kind != Kind::temporary) last_user_[slot(i)] = static_cast<std::int32_t>(i);
+  written_.resize(program_.storages.size());
+  for (const Step& step : program_.steps)
+    for (std::size_t t = 0; t < step.tensors.size(); ++t)
+      if (step.op->tensors[t].role != Role::in)
+        written_[static_cast<std::size_t>(program_[step.tensors[t]].storage)] = true;
+  for (std::size_t s = 0; s < program_.steps.size(); ++s) {
+    const Step& step = program_.steps[s];
     Call call{step.dims, step.params, {}};
     for (const Value v : step.tensors) {
       call.tensors.push_back(tensor(v));
-      const ValueInfo& info = program_[v];
-      last_user_[static_cast<std::size_t>(plan_.slot_of[static_cast<std::size_t>(info.storage)])] = info.storage;
+      const std::int32_t storage = program_[v].storage;
+      last_user_[slot(static_cast<std::size_t>(storage))] = storage;
     }
     const Kernel* chosen = options.choose ? options.choose(step) : nullptr;
     try {
@@ -46,28 +46,90 @@ Session::Session(Program program, Device& device, SessionOptions options)
     }
     device_.prepare(*kernels_.back(), call);
     calls_.push_back(std::move(call));
+    add_preconditions(s);
   }
   recording_ = device_.record([&] {
     for (std::size_t s = 0; s < calls_.size(); ++s) kernels_[s]->run(calls_[s], device_);
   });
 }
 
-/// Preconditions are evaluated before a run: what they read must be there by then.
-void Session::expect_set_by_host(const Step& step) const {
-  for (const ClauseInfo& clause : step.op->clauses)
-    for (const int t : clause.reads)
-      if (const Value v = step.tensors[static_cast<std::size_t>(t)];
-          clause.kind == ClauseKind::requires_clause && program_.storage_of(v).kind == Kind::temporary)
-        throw InputError(describe(step), fmt::format("{} reads {}, which a step computes", clause.id, program_[v].name),
+void Session::allocate(const Session* shares) {
+  slots_.resize(plan_.slot_bytes.size());
+  std::vector<bool> own(slots_.size(), true);
+  if (shares != nullptr) share(*shares, own);
+  std::size_t bytes = 0;
+  for (std::size_t s = 0; s < slots_.size(); ++s) bytes += own[s] ? plan_.slot_bytes[s] : 0;
+  {
+    const Reservation reservation(device_, bytes);  // refuses all of it, or none
+    for (std::size_t s = 0; s < slots_.size(); ++s) {
+      if (!own[s]) continue;
+      buffers_.push_back(device_.allocate(plan_.slot_bytes[s]));
+      slots_[s] = static_cast<std::byte*>(buffers_.back().address());
+    }
+  }
+  for (std::size_t s = 0; s < slots_.size(); ++s)
+    if (own[s]) clear(s);
+}
+
+void Session::share(const Session& other, std::vector<bool>& own) {
+  const auto outlives = [](Kind kind) {
+    return kind == Kind::parameter || kind == Kind::state || kind == Kind::gradient;
+  };
+  const auto refuse = [](const std::string& name, std::string_view problem) {
+    throw InputError(name, std::string(problem), "share between programs of one model");
+  };
+  if (&other.device_ != &device_) refuse("session", "it shares storages of another device");
+  for (std::size_t i = 0; i < program_.storages.size(); ++i) {
+    const Storage& storage = program_.storages[i];
+    const auto& theirs = other.program_.storages;
+    const auto found = std::ranges::find_if(
+        theirs, [&](const Storage& s) { return s.name == storage.name && s.kind == storage.kind; });
+    if (!outlives(storage.kind) || found == theirs.end()) continue;
+    if (found->dtype != storage.dtype || found->elements != storage.elements)
+      refuse(storage.name, "the two programs give it different extents or types");
+    own[slot(i)] = false;
+    slots_[slot(i)] = other.slots_[other.slot(static_cast<std::size_t>(found - theirs.begin()))];
+  }
+  for (const Parameter& p : program_.parameters) {
+    const auto found = std::ranges::find(other.program_.parameters, p.name, &Parameter::name);
+    if (found != other.program_.parameters.end() && other.program_[found->value].offset != program_[p.value].offset)
+      refuse(p.name, "the two programs have it at different places");
+  }
+}
+
+void Session::add_preconditions(std::size_t step) {
+  const Step& of = program_.steps[step];
+  Precondition all{step, calls_[step], {}, {}};
+  bool any = false;
+  for (const ClauseInfo& clause : of.op->clauses) {
+    if (clause.kind != ClauseKind::requires_clause) continue;
+    any = true;
+    for (const int t : clause.reads) {
+      const Value v = of.tensors[static_cast<std::size_t>(t)];
+      const std::int32_t storage = program_[v].storage;
+      const Kind kind = program_.storage_of(v).kind;
+      if (kind == Kind::temporary)
+        throw InputError(describe(of), fmt::format("{} reads {}, which a step computes", clause.id, program_[v].name),
                          "make it an input of the program");
+      Tensor& tensor = all.call.tensors[static_cast<std::size_t>(t)];
+      if (std::ranges::find(all.storages, storage) == all.storages.end()) all.storages.push_back(storage);
+      if (device_.host_visible() || tensor.data == nullptr ||
+          tensor.data != calls_[step].tensors[static_cast<std::size_t>(t)].data)
+        continue;  // read as it is, or copied already
+      const auto bytes = static_cast<std::size_t>(View<const float>(nullptr, tensor.shape, tensor.strides).extent()) *
+                         size_of(tensor.dtype);
+      all.copies.push_back({storage, static_cast<const std::byte*>(tensor.data), std::vector<std::byte>(bytes)});
+      tensor.data = all.copies.back().bytes.data();
+    }
+  }
+  if (any) preconditions_.push_back(std::move(all));
 }
 
 Tensor Session::tensor(Value v) const {
   const ValueInfo& info = program_[v];
   const Storage& storage = program_.storages[static_cast<std::size_t>(info.storage)];
-  const Buffer& slot = slots_[static_cast<std::size_t>(plan_.slot_of[static_cast<std::size_t>(info.storage)])];
   void* data = info.shape.size() == 0 ? nullptr
-                                      : static_cast<std::byte*>(slot.address()) +
+                                      : slots_[slot(static_cast<std::size_t>(info.storage))] +
                                             static_cast<std::size_t>(info.offset) * size_of(storage.dtype);
   return {storage.dtype, data, info.shape, info.strides};
 }
@@ -81,7 +143,7 @@ void Session::expect_readable(Value v, std::size_t bytes) const {
                      fmt::format("give {} elements of {}", to_string(info.shape), name(storage.dtype)));
   if (!View<const float>(nullptr, info.shape, info.strides).contiguous())
     throw InputError(info.name, "it has gaps between its rows", "set or get the value that it is a view of");
-  if (last_user_[static_cast<std::size_t>(plan_.slot_of[static_cast<std::size_t>(info.storage)])] != info.storage)
+  if (last_user_[slot(static_cast<std::size_t>(info.storage))] != info.storage)
     throw InputError(info.name, "its memory serves other values by the end of a run",
                      "make it an output of the program");
 }
@@ -92,7 +154,18 @@ void Session::set(Value v, std::span<const std::byte> bytes) {
     throw InputError(program_[v].name, "steps make it, or it is constant",
                      "set inputs, parameters, states and gradients");
   if (!bytes.empty()) device_.upload(tensor(v).data, bytes.data(), bytes.size());
-  unchecked_ = true;
+  const std::int32_t storage = program_[v].storage;
+  for (Precondition& p : preconditions_) {
+    const auto changes = [&](std::int32_t s) { return s == storage || written_[static_cast<std::size_t>(s)]; };
+    p.due = p.due || std::ranges::any_of(p.storages, changes);
+    for (Precondition::Copy& copy : p.copies) {
+      if (copy.storage != storage) continue;
+      const std::byte* const begin = static_cast<const std::byte*>(tensor(v).data);
+      copy.current = !written_[static_cast<std::size_t>(storage)] && begin <= copy.device &&
+                     copy.device + copy.bytes.size() <= begin + bytes.size();
+      if (copy.current) std::copy_n(bytes.begin() + (copy.device - begin), copy.bytes.size(), copy.bytes.begin());
+    }
+  }
 }
 
 void Session::get(Value v, std::span<std::byte> bytes) {
@@ -101,41 +174,28 @@ void Session::get(Value v, std::span<std::byte> bytes) {
 }
 
 void Session::clear_gradients() {
-  for (std::size_t i = 0; i < program_.storages.size(); ++i) {
-    if (program_.storages[i].kind != Kind::gradient) continue;
-    clear(slots_[static_cast<std::size_t>(plan_.slot_of[i])]);
-  }
+  for (std::size_t i = 0; i < program_.storages.size(); ++i)
+    if (program_.storages[i].kind == Kind::gradient) clear(slot(i));
 }
 
-void Session::clear(const Buffer& slot) {
-  const std::vector<std::byte> zeros(slot.bytes());
-  if (!zeros.empty()) device_.upload(slot.address(), zeros.data(), zeros.size());
+void Session::clear(std::size_t slot) {
+  constexpr std::size_t kPiece = std::size_t{1} << 20;
+  static const std::vector<std::byte> zeros(kPiece);
+  const std::size_t bytes = plan_.slot_bytes[slot];
+  for (std::size_t at = 0; at < bytes; at += kPiece)
+    device_.upload(slots_[slot] + at, zeros.data(), std::min(kPiece, bytes - at));
 }
 
-void Session::check() {
-  for (std::size_t s = 0; s < calls_.size(); ++s) {
-    const OpDescriptor& op = *program_.steps[s].op;
-    Call host = calls_[s];
-    std::vector<std::vector<std::byte>> copies;
-    for (std::size_t t = 0; t < host.tensors.size() && !device_.host_visible(); ++t) {
-      const auto reads = [&](const ClauseInfo& clause) {
-        return std::ranges::find(clause.reads, static_cast<int>(t)) != clause.reads.end();
-      };
-      if (std::ranges::none_of(op.clauses, reads)) continue;
-      Tensor& tensor = host.tensors[t];
-      copies.emplace_back(static_cast<std::size_t>(View<const float>(nullptr, tensor.shape, tensor.strides).extent()) *
-                          size_of(tensor.dtype));
-      if (copies.back().empty()) continue;
-      device_.download(copies.back().data(), tensor.data, copies.back().size());
-      tensor.data = copies.back().data();
-    }
-    op.check_requires(host);
-  }
-  unchecked_ = false;
+void Session::check(Precondition& p) {
+  for (Precondition::Copy& copy : p.copies)
+    if (!copy.current && !copy.bytes.empty()) device_.download(copy.bytes.data(), copy.device, copy.bytes.size());
+  program_.steps[p.step].op->check_requires(p.call);
+  p.due = false;
 }
 
 void Session::run() {
-  if (unchecked_) check();
+  for (Precondition& p : preconditions_)
+    if (p.due) check(p);
   if (recording_) {
     recording_->run();
     return;

@@ -13,17 +13,23 @@
 
 namespace assay::program {
 
+class Session;
+
 struct SessionOptions {
   bool reuse = true;  ///< temporaries share slots (plan.hpp)
   /// The kernel of a step; null, or a null result: the back end's preferred one.
   std::function<const Kernel*(const Step&)> choose{};
+  /// Parameters, states and gradients of the same name are those of this session, which outlives the new one and is on
+  /// the same device.
+  const Session* shares = nullptr;
 };
 
 class Session {
  public:
   /// Reserves the plan's memory, allocates it, chooses a kernel for each step and prepares it. Parameters, states and
   /// inputs hold zeros. Throws Unavailable where the memory does not fit, before any of it is allocated, or where no
-  /// kernel takes a step; InputError where a precondition reads elements that a step computes.
+  /// kernel takes a step; InputError where a precondition reads elements that a step computes, or where a shared storage
+  /// has another layout.
   Session(Program program, Device& device, SessionOptions options = {});
 
   /// Copies dense elements of the value's type to its place, or from there as the last run left it. Throws InputError
@@ -43,8 +49,8 @@ class Session {
   /// Sets the gradients to zero.
   void clear_gradients();
 
-  /// Runs every step, and returns when the results may be read. Allocates nothing. The first run after set() evaluates
-  /// the contracts' preconditions. Throws ContractViolation or what the device throws.
+  /// Runs every step, and returns when the results may be read. Allocates nothing. Evaluates the contracts'
+  /// preconditions on what was set since the run before. Throws ContractViolation or what the device throws.
   void run();
   /// Returns the seconds that the device took for the last run: by the device's clock, or by the host's where kernels
   /// run on the host. Throws Unavailable if the device has no clock.
@@ -60,22 +66,43 @@ class Session {
   const Call& call(std::size_t step) const { return calls_[step]; }
 
  private:
-  void check();
-  void expect_set_by_host(const Step& step) const;
-  void clear(const Buffer& slot);
+  /// A step's preconditions, on elements that the host can read.
+  struct Precondition {
+    /// Elements that they read, of a device that the host cannot read.
+    struct Copy {
+      std::int32_t storage;
+      const std::byte* device;
+      std::vector<std::byte> bytes;
+      bool current = false;
+    };
+    std::size_t step;
+    Call call;
+    std::vector<std::int32_t> storages;  ///< that they read
+    std::vector<Copy> copies;
+    bool due = true;
+  };
+
+  void allocate(const Session* shares);
+  void share(const Session& other, std::vector<bool>& own);
+  void add_preconditions(std::size_t step);
+  void check(Precondition& precondition);
+  void clear(std::size_t slot);
+  std::size_t slot(std::size_t storage) const { return static_cast<std::size_t>(plan_.slot_of[storage]); }
   Tensor tensor(Value v) const;
   void expect_readable(Value v, std::size_t bytes) const;
 
   Program program_;
   Device& device_;
   Plan plan_;
-  std::vector<Buffer> slots_;
+  std::vector<Buffer> buffers_;
+  std::vector<std::byte*> slots_;  ///< addresses
   std::vector<Call> calls_;
   std::vector<const Kernel*> kernels_;
   std::vector<std::int32_t> last_user_;      ///< of each slot: the storage that holds it after a run
   std::unique_ptr<RecordedWork> recording_;  ///< all steps; null where the device runs kernels at once
   double seconds_ = 0;                       ///< of the last run on the host
-  bool unchecked_ = true;                    ///< inputs have changed since the preconditions were evaluated
+  std::vector<Precondition> preconditions_;
+  std::vector<bool> written_;  ///< of each storage: a step writes to it
 };
 
 }  // namespace assay::program

@@ -117,8 +117,9 @@ TEST(TransformerConfigs, AreRefusedInOneSentence) {
   EXPECT_EQ(with([](C& c) { c.adapters.rank = 0; }).substr(0, 58),
             "transformer: adapters.rank: it is 0, and lora_linear takes");
   EXPECT_EQ(with([](C& c) { c.adapters.alpha = 0; }).substr(0, 40), "transformer: adapters.alpha: it is 0, an");
-  EXPECT_EQ(with([](C& c) { c.adapters.on.clear(), c.trains = false; }),
-            "transformer: trains: nothing trains: the layers are frozen and have no adapters; add adapters");
+  EXPECT_EQ(with([](C& c) { c.weights = WeightFormat::nf4; }),
+            "transformer: weights: nf4 does not train; set trains to false");
+  EXPECT_EQ(with([](C& c) { c.adapters.on.clear(), c.trains = false; }), "not refused");
   EXPECT_EQ(refusal([] {
               Builder b;
               TransformerConfig c = full();

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/errors.hpp"
+#include "program/operations.hpp"
 
 namespace assay::program {
 namespace {
@@ -32,7 +33,7 @@ const Parameter& parameter(const Program& program, std::string_view name) {
 Index parameter_count(const Program& program, bool trainable_only) {
   Index count = 0;
   for (const Parameter& p : program.parameters)
-    if (p.trainable || !trainable_only) count += program[p.value].shape.size();
+    if (p.trainable || !trainable_only) count += p.shape.size();
   return count;
 }
 
@@ -56,15 +57,31 @@ std::vector<float> initial_values(std::string_view name, const Shape& shape, std
 
 void initialize(Session& session, std::uint64_t seed) {
   for (const Parameter& p : session.program().parameters)
-    session.set(p.value, initial_values(p.name, session.program()[p.value].shape, seed));
+    set_parameter(session, p.name, p.shape, initial_values(p.name, p.shape, seed));
 }
 
 void set_parameter(Session& session, std::string_view name, const Shape& shape, std::span<const float> elements) {
-  const Value v = parameter(session.program(), name).value;
-  if (const Shape& own = session.program()[v].shape; !(own == shape))
-    throw InputError(std::string(name), fmt::format("it is {}, and {} was given", to_string(own), to_string(shape)),
+  const Parameter& p = parameter(session.program(), name);
+  if (!(p.shape == shape))
+    throw InputError(std::string(name), fmt::format("it is {}, and {} was given", to_string(p.shape), to_string(shape)),
                      "give it in its own layout: a weight is [out, in]");
-  session.set(v, std::as_bytes(elements));
+  if (p.format == WeightFormat::f32) return session.set(p.value, std::as_bytes(elements));
+  Builder b;
+  const Value x = b.input(p.name, shape);
+  Value packed, scales;
+  if (p.format == WeightFormat::q4_k) {
+    packed = q4_k_quantize(b, x);
+  } else {
+    const Nf4QuantizeValues both = nf4_quantize(b, x);
+    packed = both.codes, scales = both.absmax;
+    b.output(scales);
+  }
+  b.output(packed);
+  Session packing(b.take(), assay::device(Backend::cpu));
+  packing.set(x, std::as_bytes(elements));
+  packing.run();
+  session.set(p.value, packing.get<std::uint8_t>(packed));
+  if (scales) session.set(p.scales, packing.get<float>(scales));
 }
 
 }  // namespace assay::program

@@ -18,8 +18,8 @@ Index parameter_count(const Program& program, bool trainable_only = false);
 std::vector<float> initial_values(std::string_view name, const Shape& shape, std::uint64_t seed);
 void initialize(Session& session, std::uint64_t seed);
 
-/// Sets a parameter to elements of this shape. Throws InputError for a shape that is not the parameter's, such as a
-/// transposed one.
+/// Sets a parameter to elements of this shape, packed in its format. Throws InputError for a shape that is not the
+/// parameter's, such as a transposed one.
 void set_parameter(Session& session, std::string_view name, const Shape& shape, std::span<const float> elements);
 
 }  // namespace assay::program

@@ -14,6 +14,7 @@
 #include "core/errors.hpp"
 #include "core/files.hpp"
 #include "core/half.hpp"
+#include "program/model/parameters.hpp"
 
 namespace assay::program {
 namespace {
@@ -216,7 +217,7 @@ std::vector<std::string> load(Session& session, const Weights& weights) {
   std::vector<std::vector<float>> values;
   for (const Parameter& p : program.parameters) {
     const Weights::Entry& entry = weights.entry(p.name);
-    const std::vector<Index> wanted = extents(program[p.value].shape);
+    const std::vector<Index> wanted = extents(p.shape);
     if (entry.shape != wanted) {
       const bool transposed = entry.shape.size() == 2 && wanted == std::vector{entry.shape[1], entry.shape[0]};
       throw InputError(fmt::format("{}: {}", entry.file.string(), p.name),
@@ -227,7 +228,8 @@ std::vector<std::string> load(Session& session, const Weights& weights) {
     values.push_back(weights.read(p.name));
     unused.erase(p.name);
   }
-  for (std::size_t i = 0; i < values.size(); ++i) session.set(program.parameters[i].value, values[i]);
+  for (std::size_t i = 0; i < values.size(); ++i)
+    set_parameter(session, program.parameters[i].name, program.parameters[i].shape, values[i]);
   return {unused.begin(), unused.end()};
 }
 
@@ -268,7 +270,12 @@ void save(Session& session, const fs::path& file, DType dtype) {
   const Program& program = session.program();
   std::vector<std::vector<float>> values;
   std::vector<NamedTensor> tensors;
-  for (const Parameter& p : program.parameters) values.push_back(session.get<float>(p.value));
+  for (const Parameter& p : program.parameters) {
+    if (p.format != WeightFormat::f32)
+      throw InputError(p.name, fmt::format("it is stored as {}, which holds no exact elements", name(p.format)),
+                       "save the weights that it was set to");
+    values.push_back(session.get<float>(p.value));
+  }
   for (std::size_t i = 0; i < values.size(); ++i)
     tensors.push_back({program.parameters[i].name, extents(program[program.parameters[i].value].shape), values[i]});
   save(file, tensors, dtype);

@@ -31,17 +31,57 @@ void expect_taken(std::string_view field, double number, std::string_view op, st
 
 bool rotates(const TransformerConfig& c) { return !(c.theta <= 0); }
 
+/// x Wᵀ of a matrix of one row by a vector's product.
+Value of_one_row(Builder& b, Value x, Value weight, Value (*product)(Builder&, Value, Value)) {
+  const Value y = product(b, weight, b.reshape(x, {b.shape(x)[1]}));
+  return b.reshape(y, {1, b.shape(y)[0]});
+}
+
+/// x Wᵀ of a frozen weight, by the operation for its format and for the number of rows.
+Value frozen_product(Builder& b, const TransformerConfig& c, Value x, Index out) {
+  const Index rows = b.shape(x)[0], in = b.shape(x)[1];
+  switch (c.weights) {
+    case WeightFormat::f32: {
+      const Value weight = b.parameter("weight", {out, in}, false);
+      return rows == 1 ? of_one_row(b, x, weight, &gemv) : matmul_nt(b, x, weight);
+    }
+    case WeightFormat::q4_k: {
+      if (rows != 1)
+        refuse("weights", fmt::format("q4_k multiplies one row, and there are {}", rows),
+               "take one token of one sequence at a time, or nf4");
+      return of_one_row(b, x, b.packed_parameter("weight", {out, in}, c.weights).value, &q4_k_gemv);
+    }
+    case WeightFormat::nf4: {
+      const Parameter weight = b.packed_parameter("weight", {out, in}, c.weights);
+      return nf4_matmul_nt(b, x, weight.value, weight.scales);
+    }
+  }
+  throw std::logic_error("no such format");
+}
+
 /// x Wᵀ, with the bias and the adapter that the configuration asks for.
 Value project(Builder& b, const TransformerConfig& c, Projection which, Value x, Index out) {
   const Scope scope(b, name(which));
-  const Index in = b.shape(x)[1];
-  const bool has_bias = c.qkv_bias && (which == Projection::q || which == Projection::k || which == Projection::v);
-  const Value weight = b.parameter("weight", {out, in}, c.trains);
-  const Value bias = has_bias ? b.reshape(b.parameter("bias", {out}, c.trains), {1, out}) : Value{};
-  if (!c.adapters.on.contains(which)) return has_bias ? linear(b, x, weight, bias) : matmul_nt(b, x, weight);
-  const Value a = b.parameter("lora_A.weight", {c.adapters.rank, in}),
-              up = b.parameter("lora_B.weight", {out, c.adapters.rank});
-  return lora_linear(b, x, weight, has_bias ? bias : b.zeros({0, out}), a, up, c.adapters.alpha).y;
+  const Index in = b.shape(x)[1], rank = c.adapters.rank;
+  const bool has_bias = c.qkv_bias && (which == Projection::q || which == Projection::k || which == Projection::v),
+             adapted = c.adapters.on.contains(which), packed = c.weights != WeightFormat::f32;
+  const auto bias = [&] { return b.parameter("bias", {out}, c.trains); };
+  const auto as_row = [&](Value v) { return b.reshape(v, {1, out}); };
+  if (adapted && !packed) {
+    const Value weight = b.parameter("weight", {out, in}, c.trains),
+                added = has_bias ? as_row(bias()) : b.zeros({0, out}), a = b.parameter("lora_A.weight", {rank, in}),
+                up = b.parameter("lora_B.weight", {out, rank});
+    return lora_linear(b, x, weight, added, a, up, c.adapters.alpha).y;
+  }
+  if (c.trains || (!packed && b.shape(x)[0] > 1)) {
+    const Value weight = b.parameter("weight", {out, in}, c.trains);
+    return has_bias ? linear(b, x, weight, as_row(bias())) : matmul_nt(b, x, weight);
+  }
+  Value y = frozen_product(b, c, x, out);
+  if (has_bias) y = bias_add(b, y, bias());
+  if (!adapted) return y;
+  const Value a = b.parameter("lora_A.weight", {rank, in}), up = b.parameter("lora_B.weight", {out, rank});
+  return residual_add(b, y, matmul_nt(b, matmul_nt(b, x, a), up), c.adapters.alpha / static_cast<double>(rank));
 }
 
 /// RMS norm of the rows of a matrix.
@@ -95,10 +135,9 @@ void check(const TransformerConfig& c) {
   expect_taken("vocabulary", number(c.vocabulary), "embedding", "v");
   if (c.layers < 1) refuse("layers", fmt::format("it is {}", c.layers), "have one or more");
   expect_taken("eps", c.eps, "rmsnorm", "eps");
-  if (c.adapters.on.empty()) {
-    if (!c.trains) refuse("trains", "nothing trains: the layers are frozen and have no adapters", "add adapters");
-    return;
-  }
+  if (c.trains && c.weights != WeightFormat::f32)
+    refuse("weights", fmt::format("{} does not train", name(c.weights)), "set trains to false");
+  if (c.adapters.on.empty()) return;
   expect_taken("adapters.rank", number(c.adapters.rank), "lora_linear", "r");
   expect_taken("adapters.alpha", c.adapters.alpha, "lora_linear", "alpha");
 }
@@ -110,18 +149,31 @@ Sequences sequences(Builder& b, const TransformerConfig& c, Index rows, Index ba
           rotates(c) ? b.input("positions", {rows}, DType::i32) : Value{}};
 }
 
-Value attention_block(Builder& b, const TransformerConfig& c, Value x, const Sequences& sequences) {
+Value attention_block(Builder& b, const TransformerConfig& c, Value x, const Sequences& sequences, Cache* cache) {
   check(c);
   const Index rows = b.shape(x)[0], batch = b.shape(sequences.lengths)[0], d = c.head_dim, width = c.heads * d,
               kv_width = c.kv_heads * d;
   const Value n = norm(b, c, "input_layernorm", x);
   const Scope scope(b, "self_attn");
   Value q = project(b, c, Projection::q, n, width), k = project(b, c, Projection::k, n, kv_width);
-  const Value v = b.reshape(project(b, c, Projection::v, n, kv_width), {batch, rows / batch, c.kv_heads, d});
+  Value v = b.reshape(project(b, c, Projection::v, n, kv_width), {batch, rows / batch, c.kv_heads, d});
   q = prepare_heads(b, c, "q_norm", q, c.heads, sequences);
   k = prepare_heads(b, c, "k_norm", k, c.kv_heads, sequences);
   const double scale = 1 / std::sqrt(static_cast<double>(d));
-  const Value y = attention(b, q, k, v, sequences.lengths, sequences.starts, scale, c.causal).y;
+  Value y;
+  if (cache != nullptr && rows == batch) {
+    const auto each = [&](Value heads, Index count) { return b.reshape(heads, {batch, count, d}); };
+    const AttentionDecodeValues after = attention_decode(b, each(q, c.heads), each(k, c.kv_heads), each(v, c.kv_heads),
+                                                         sequences.starts, cache->keys, cache->values, scale);
+    *cache = {after.k_cache, after.v_cache}, y = after.y;
+  } else {
+    if (cache != nullptr) {
+      const Index spare = b.shape(cache->keys)[1] - rows / batch;
+      k = cache->keys = cache_append(b, k, sequences.starts, cache->keys, spare);
+      v = cache->values = cache_append(b, v, sequences.starts, cache->values, spare);
+    }
+    y = attention(b, q, k, v, sequences.lengths, sequences.starts, scale, c.causal).y;
+  }
   return residual_add(b, x, project(b, c, Projection::o, b.reshape(y, {rows, width}), c.hidden), 1);
 }
 
@@ -134,11 +186,11 @@ Value feed_forward_block(Builder& b, const TransformerConfig& c, Value x) {
   return residual_add(b, x, project(b, c, Projection::down, silu_mul(b, gate, up), c.hidden), 1);
 }
 
-Value decoder_layer(Builder& b, const TransformerConfig& c, Value x, const Sequences& sequences) {
-  return feed_forward_block(b, c, attention_block(b, c, x, sequences));
+Value decoder_layer(Builder& b, const TransformerConfig& c, Value x, const Sequences& sequences, Cache* cache) {
+  return feed_forward_block(b, c, attention_block(b, c, x, sequences, cache));
 }
 
-Value decoder(Builder& b, const TransformerConfig& c, Value ids, const Sequences& sequences) {
+Value decoder(Builder& b, const TransformerConfig& c, Value ids, const Sequences& sequences, std::span<Cache> caches) {
   check(c);
   Value table, x;
   {
@@ -150,12 +202,14 @@ Value decoder(Builder& b, const TransformerConfig& c, Value ids, const Sequences
     }
     for (Index layer = 0; layer < c.layers; ++layer) {
       const Scope scope(b, fmt::format("layers.{}", layer));
-      x = decoder_layer(b, c, x, sequences);
+      x = decoder_layer(b, c, x, sequences, caches.empty() ? nullptr : &caches[static_cast<std::size_t>(layer)]);
     }
     x = norm(b, c, "norm", x);
   }
   const Scope scope(b, "lm_head");
-  return matmul_nt(b, x, c.tied_head ? table : b.parameter("weight", {c.vocabulary, c.hidden}, c.trains));
+  if (!c.trains && !c.tied_head) return frozen_product(b, c, x, c.vocabulary);
+  if (!c.trains && b.shape(x)[0] == 1) return of_one_row(b, x, table, &gemv);
+  return matmul_nt(b, x, c.tied_head ? table : b.parameter("weight", {c.vocabulary, c.hidden}));
 }
 
 }  // namespace assay::program

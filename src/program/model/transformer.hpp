@@ -36,6 +36,7 @@ struct TransformerConfig {
   bool tied_head = false;  ///< logits by the table of embeddings
   bool trains = true;      ///< false: only adapters train
   Adapters adapters{};
+  WeightFormat weights = WeightFormat::f32;  ///< of projections, and of a head that is not tied; packed ones are frozen
 };
 
 /// Throws InputError with one sentence for the first field that no operation takes.
@@ -52,19 +53,30 @@ Sequences sequences(Builder& builder, const TransformerConfig& config, Index row
 // Each function below appends steps and the parameters they read, under the scope in force, and checks the
 // configuration first. x is [batch * s, hidden], one sequence after another.
 
-/// x + o(attention(q, k, v)) of the normed x: input_layernorm, self_attn.{q,k,v,o}_proj, self_attn.{q,k}_norm.
+/// Keys, rotated, and values of a layer, [batch, capacity, kv_heads, head_dim]. A step that appends to them leaves the
+/// later versions here.
+struct Cache {
+  Value keys, values;
+};
+
+/// x + o(attention(q, k, v)) of the normed x: input_layernorm, self_attn.{q,k,v,o}_proj, self_attn.{q,k}_norm. With a
+/// cache, keys and values are appended to it behind those that it has, whose number is `starts`, and each row attends
+/// to all of them.
 /// Source: Vaswani et al., 2017, section 3.2; Ainslie et al., GQA, 2023; Su et al., RoFormer, 2021.
-Value attention_block(Builder& builder, const TransformerConfig& config, Value x, const Sequences& sequences);
+Value attention_block(Builder& builder, const TransformerConfig& config, Value x, const Sequences& sequences,
+                      Cache* cache = nullptr);
 
 /// x + down(silu(gate(n)) up(n)) of the normed x: post_attention_layernorm, mlp.{gate,up,down}_proj.
 /// Source: Shazeer, GLU Variants Improve Transformer, 2020, equation 6.
 Value feed_forward_block(Builder& builder, const TransformerConfig& config, Value x);
 
 /// Both blocks.
-Value decoder_layer(Builder& builder, const TransformerConfig& config, Value x, const Sequences& sequences);
+Value decoder_layer(Builder& builder, const TransformerConfig& config, Value x, const Sequences& sequences,
+                    Cache* cache = nullptr);
 
 /// Logits [batch * s, vocabulary] of ids, i32 [batch * s]: model.embed_tokens, model.layers.N, model.norm, lm_head
-/// unless tied.
-Value decoder(Builder& builder, const TransformerConfig& config, Value ids, const Sequences& sequences);
+/// unless tied. Caches: of each layer, or none.
+Value decoder(Builder& builder, const TransformerConfig& config, Value ids, const Sequences& sequences,
+              std::span<Cache> caches = {});
 
 }  // namespace assay::program

@@ -1,0 +1,275 @@
+// Decoding: token by token, in chunks and after a reset it gives what the whole model gives over the whole prefix.
+#include "program/model/decode.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <map>
+#include <new>
+#include <numeric>
+
+#include "blocks.hpp"
+#include "core/errors.hpp"
+#include "falsify/program/check.hpp"
+#include "on_device.hpp"
+#include "program/model/parameters.hpp"
+#include "program/operations.hpp"
+
+namespace assay::program::decode_test {
+namespace {
+
+using falsify::Execution;
+
+TransformerConfig two_layers() {
+  TransformerConfig c = full();
+  c.layers = 2, c.trains = false;
+  return c;
+}
+
+std::vector<std::int32_t> tokens(Index count, Index vocabulary, std::uint64_t seed = 1) {
+  falsify::Random random(seed);
+  std::vector<std::int32_t> ids;
+  for (Index i = 0; i < count; ++i)
+    ids.push_back(static_cast<std::int32_t>(random.below(static_cast<std::uint64_t>(vocabulary))));
+  return ids;
+}
+
+/// A model's weights: as they begin, but none of them zeros.
+std::vector<double> weight(const Parameter& p) {
+  const bool zeros = p.name.ends_with("lora_B.weight") || p.name.ends_with(".bias");
+  const std::vector<float> values = initial_values(p.name + (zeros ? ".any" : ""), p.shape, 3);
+  return {values.begin(), values.end()};
+}
+
+/// Logits of every token in double, by the program of the whole sequence.
+std::vector<std::vector<double>> whole(const TransformerConfig& c, const std::vector<std::int32_t>& ids) {
+  Builder b;
+  const auto s = std::ssize(ids);
+  const Sequences all = sequences(b, c, s);
+  const Value in = b.input("ids", {s}, DType::i32), logits = decoder(b, c, in, all);
+  b.output(logits);
+  const Program p = b.take();
+  const Plan where = plan(p);
+  Execution<double> run(p, where, std::nan(""));
+  for (const Parameter& parameter : p.parameters) write(run[parameter.value], weight(parameter));
+  write(run[in], {ids.begin(), ids.end()});
+  write(run[all.lengths], {static_cast<double>(s)}), write(run[all.starts], {0});
+  std::vector<double> places(ids.size());
+  std::iota(places.begin(), places.end(), 0);
+  if (all.positions) write(run[all.positions], places);
+  run.run();
+  const std::vector<double> flat = read(run[logits]);
+  std::vector<std::vector<double>> rows;
+  for (auto at = flat.begin(); at != flat.end(); at += c.vocabulary) rows.emplace_back(at, at + c.vocabulary);
+  return rows;
+}
+
+/// Caches in a number type, and the programs that use them.
+template <class T>
+class Chain {
+ public:
+  /// With a decoder: its parameters, and the arithmetic of its kernels.
+  Chain(const TransformerConfig& c, Index batch, Index capacity, Decoder* decoder = nullptr)
+      : lengths(static_cast<std::size_t>(batch), 0), c_(c), batch_(batch), capacity_(capacity), decoder_(decoder) {}
+
+  /// Appends ids [batch * rows]; returns the logits if rows is 1.
+  std::vector<T> append(const std::vector<std::int32_t>& ids) {
+    const Index rows = std::ssize(ids) / batch_;
+    const DecodeProgram d = decode_program(c_, batch_, capacity_, rows);
+    const Plan where = plan(d.program);
+    Execution<T> run(d.program, where, T(std::nan("")));
+    set_parameters(d.program, run);
+    write(run[d.ids], {ids.begin(), ids.end()});
+    write(run[d.starts], lengths);
+    std::vector<double> places;
+    for (const double start : lengths)
+      for (Index i = 0; i < rows; ++i) places.push_back(start + static_cast<double>(i));
+    if (d.positions && rows > 1) write(run[d.positions], places);
+    for (double& length : lengths) length += static_cast<double>(rows);
+    if (rows > 1) write(run[d.lengths], lengths);
+    const auto copy = [](const std::vector<T>& from, View<T> to) { std::ranges::copy(from, to.data()); };
+    for (std::size_t layer = 0; layer < caches_.size(); ++layer)
+      copy(caches_[layer].first, run[d.caches[layer].keys]), copy(caches_[layer].second, run[d.caches[layer].values]);
+    const Session* const kernels = decoder_ == nullptr ? nullptr
+                                   : rows == 1         ? &decoder_->session()
+                                                       : decoder_->chunk_session();
+    for (std::size_t s = 0; s < d.program.steps.size(); ++s) {
+      const ArithmeticScope scope(kernels == nullptr ? Arithmetic{} : kernels->kernel(s).arithmetic);
+      run.run(d.program.steps[s]);
+    }
+    caches_.clear();
+    for (const Cache& cache : d.caches) caches_.emplace_back(read(run[cache.keys]), read(run[cache.values]));
+    return rows == 1 ? read(run[d.logits]) : std::vector<T>();
+  }
+
+  std::vector<double> lengths;
+
+ private:
+  void set_parameters(const Program& program, Execution<T>& run) const {
+    const auto copy = [&]<class E>(Value mine, Value theirs, E) {
+      const std::vector<E> elements = decoder_->session().get<E>(theirs);
+      write(run[mine], {elements.begin(), elements.end()});
+    };
+    for (const Parameter& p : program.parameters) {
+      if (decoder_ == nullptr) {
+        write(run[p.value], weight(p));
+        continue;
+      }
+      const Parameter& theirs = parameter(decoder_->session().program(), p.name);
+      if (p.format == WeightFormat::f32) copy(p.value, theirs.value, 0.0F);
+      else copy(p.value, theirs.value, std::uint8_t{});
+      if (p.scales) copy(p.scales, theirs.scales, 0.0F);
+    }
+  }
+
+  TransformerConfig c_;
+  Index batch_, capacity_;
+  Decoder* decoder_;
+  std::vector<std::pair<std::vector<T>, std::vector<T>>> caches_;
+};
+using InDouble = Chain<double>;
+
+std::vector<TransformerConfig> models() {
+  std::vector<TransformerConfig> all{two_layers(), llama(), two_layers(), two_layers()};
+  all[1].vocabulary = 11, all[1].trains = false;
+  all[2].adapters.on.clear(), all[2].tied_head = true, all[2].qkv_bias = false;
+  all[3].theta = 0, all[3].kv_heads = 1;
+  return all;
+}
+
+TEST(Decoding, TokenByTokenInChunksAndAfterAResetIsTheWholeModel) {
+  for (const TransformerConfig& c : models()) {
+    const std::vector<std::int32_t> ids = tokens(9, c.vocabulary);
+    const std::vector<std::vector<double>> want = whole(c, ids);
+    InDouble one_by_one(c, 1, 12);
+    for (std::size_t i = 0; i < ids.size(); ++i) EXPECT_EQ(one_by_one.append({ids[i]}), want[i]) << i;
+    for (const Index chunk : {2, 3, 8}) {
+      InDouble& again = one_by_one;  // its caches hold the sequence before
+      again.lengths = {0};
+      std::size_t at = 0;
+      for (const auto rows = static_cast<std::size_t>(chunk); ids.size() - at > rows; at += rows)
+        again.append(
+            {ids.begin() + static_cast<std::ptrdiff_t>(at), ids.begin() + static_cast<std::ptrdiff_t>(at + rows)});
+      for (; at < ids.size(); ++at) EXPECT_EQ(again.append({ids[at]}), want[at]) << chunk << " " << at;
+    }
+  }
+}
+
+TEST(Decoding, SequencesOfABatchAreOnTheirOwn) {
+  const TransformerConfig c = two_layers();
+  const std::vector<std::int32_t> first = tokens(6, c.vocabulary, 2), second = tokens(6, c.vocabulary, 5);
+  const std::vector<std::vector<double>> want[] = {whole(c, first), whole(c, second)};
+  InDouble both(c, 2, 8);
+  both.append({first[0], first[1], first[2], second[0], second[1], second[2]});
+  both.lengths[1] = 2;  // its third place is overwritten
+  for (std::size_t i = 3; i < 6; ++i) {
+    const std::vector<double> logits = both.append({first[i], second[i - 1]});
+    const auto middle = logits.begin() + c.vocabulary;
+    EXPECT_EQ(std::vector(logits.begin(), middle), want[0][i]);
+    EXPECT_EQ(std::vector(middle, logits.end()), want[1][i - 1]);
+  }
+}
+
+class Decoders : public OnDevice {};
+
+void set_weights(Session& session) {
+  for (const Parameter& p : session.program().parameters) {
+    const std::vector<double> numbers = weight(p);
+    set_parameter(session, p.name, p.shape, std::vector<float>(numbers.begin(), numbers.end()));
+  }
+}
+
+TEST_P(Decoders, AreTheWholeModelInEveryFormat) {
+  for (const WeightFormat format : {WeightFormat::f32, WeightFormat::q4_k, WeightFormat::nf4}) {
+    TransformerConfig c = two_layers();
+    c.weights = format;
+    const std::vector<std::int32_t> ids = tokens(7, c.vocabulary);
+    const std::ptrdiff_t chunk = format == WeightFormat::q4_k ? 1 : 3;
+    Decoder decoder(c, {.capacity = 8, .chunk = chunk}, *device_);
+    set_weights(decoder.session());
+    Chain<Bounded> bounded(c, 1, 11, &decoder);
+    for (auto at = ids.begin(); ids.end() - at > chunk && chunk > 1; at += chunk) bounded.append({at, at + chunk});
+    std::vector<Bounded> want;
+    for (auto i = static_cast<std::size_t>(bounded.lengths[0]); i < ids.size(); ++i) want = bounded.append({ids[i]});
+    const std::span<const float> got = decoder.prompt(0, ids);
+    EXPECT_EQ(decoder.length(0), 7);
+    double squares = 0;
+    for (const Bounded& w : want) squares += w.value * w.value;
+    const double rms = std::sqrt(squares / static_cast<double>(want.size()));
+    for (std::size_t w = 0; w < want.size(); ++w) {
+      EXPECT_LE(std::fabs(got[w] - want[w].value), want[w].error) << name(format) << " " << w;
+      // Sums of q4_k cancel its offsets, so that its composed bounds are wide; check_steps judges each step.
+      if (format != WeightFormat::q4_k) {
+        EXPECT_LT(want[w].error, 0.1 * rms) << name(format);
+      }
+    }
+    const falsify::CheckedRun run = falsify::check_steps(decoder.session());
+    EXPECT_FALSE(run.fault) << run.fault->label << " " << run.fault->finding.message;
+    EXPECT_EQ(run.steps, decoder.session().program().steps.size());
+  }
+}
+
+TEST_P(Decoders, BeginAgainAfterAReset) {
+  const TransformerConfig c = two_layers();
+  const std::vector<std::int32_t> before = tokens(8, c.vocabulary, 4), ids = tokens(6, c.vocabulary);
+  Decoder decoder(c, {.batch = 2, .capacity = 8, .chunk = 2}, *device_);
+  set_weights(decoder.session());
+  const auto run = [&] {
+    const std::span<const float> logits = decoder.prompt(1, ids);
+    return std::vector<float>(logits.begin(), logits.end());
+  };
+  const std::vector<float> fresh = run();
+  decoder.reset(1);
+  decoder.prompt(1, before), decoder.prompt(0, before);  // full
+  decoder.reset(1);
+  EXPECT_EQ(run(), fresh) << "beside a full sequence";
+  EXPECT_THROW(decoder.prompt(0, std::span(ids).first(1)), InputError);
+}
+
+INSTANTIATE_TEST_SUITE_P(On, Decoders, testing::ValuesIn(built_backends()), backend_name);
+
+std::string refusal(const std::function<void()>& f) {
+  try {
+    f();
+  } catch (const InputError& e) {
+    return e.what();
+  }
+  return "not refused";
+}
+
+TEST(DecoderErrors, AreOneSentence) {
+  Device& cpu = device(Backend::cpu);
+  TransformerConfig c = two_layers();
+  Decoder decoder(c, {.capacity = 3}, cpu);
+  const std::vector<std::int32_t> four = tokens(4, c.vocabulary), beyond{1, 7};
+  EXPECT_EQ(
+      refusal([&] { decoder.prompt(0, four); }),
+      "sequence 0: its cache holds 0 of 3 tokens, and 4 more do not fit; reset it, or give the decoder more capacity");
+  EXPECT_EQ(refusal([&] { decoder.prompt(0, beyond); }),
+            "token 7: the vocabulary has 7; tokenize with the model's own tokenizer");
+  EXPECT_EQ(decoder.length(0), 0);
+  EXPECT_EQ(refusal([&] { decoder.step(four); }), "ids: 4 for 1 sequences; give one for each, or kNone");
+  EXPECT_EQ(refusal([&] { decoder.reset(1); }), "sequence 1: there are 1; count from 0");
+  EXPECT_EQ(refusal([&] { decoder.prompt(0, {}); }), "prompt: it has no token; give one or more");
+  c.weights = WeightFormat::q4_k;
+  EXPECT_EQ(refusal([&] { decode_program(c, 2, 8); }).substr(0, 63),
+            "transformer: weights: q4_k multiplies one row, and there are 2;");
+  c.causal = false;
+  EXPECT_EQ(refusal([&] { decode_program(c, 1, 8); }).substr(0, 45), "transformer: causal: an encoder's tokens see ");
+}
+
+TEST(SharedStorages, AreOfOneLayout) {
+  Device& cpu = device(Backend::cpu);
+  TransformerConfig c = two_layers(), wider = c;
+  wider.intermediate = 12;
+  const Session session(decode_program(c, 1, 8).program, cpu);
+  const SessionOptions shared{.shares = &session};
+  EXPECT_EQ(refusal([&] { Session(decode_program(c, 1, 8, 2).program, cpu, shared); }), "not refused");
+  EXPECT_EQ(refusal([&] { Session(decode_program(c, 1, 9, 2).program, cpu, shared); }),
+            "cache.0.keys: the two programs give it different extents or types; share between programs of one model");
+  EXPECT_NE(refusal([&] { Session(decode_program(wider, 1, 8, 2).program, cpu, shared); }), "not refused");
+}
+
+}  // namespace
+}  // namespace assay::program::decode_test
