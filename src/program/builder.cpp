@@ -10,8 +10,8 @@
 namespace assay::program {
 namespace {
 
-/// Parameters begin at multiples of so many bytes, which vector loads of every back end ask for at most.
-constexpr Index kAlignment = 256;
+/// Parameters begin at multiples of so many elements: 256 bytes, which vector loads of every back end ask for at most.
+constexpr Index kAlignment = 64;
 
 bool dense(const ValueInfo& v) { return View<const float>(nullptr, v.shape, v.strides).contiguous(); }
 
@@ -36,8 +36,7 @@ Builder::Builder(Program program) : program_(std::move(program)) {
       if (step.op->tensors[t].role != Role::in) write(program_[step.tensors[t]]);
   }
   for (const Parameter& p : program_.parameters)
-    for (const Value v : {p.value, p.scales})
-      if (v) flat_[{program_.storage_of(v).dtype, p.trainable}] = program_[v].storage;
+    if (p.trainable) flat_ = program_[p.value].storage;
 }
 
 Builder::Scope::Scope(Builder& builder, std::string_view name) : builder_(builder), length_(builder.prefix_.size()) {
@@ -88,26 +87,20 @@ void Builder::expect_new(const std::string& parameter) const {
     throw InputError(parameter, "there is a parameter of this name already", "give every parameter a name of its own");
 }
 
-Value Builder::flat(std::string name, const Shape& shape, DType dtype, bool trainable) {
-  const auto [at, is_new] = flat_.try_emplace({dtype, trainable}, -1);
-  if (is_new) {
-    const std::string_view which = trainable ? "parameters" : "frozen parameters";
-    at->second = add({dtype == DType::f32 ? std::string(which) : fmt::format("{} in {}", which, assay::name(dtype)),
-                      Kind::parameter, dtype, 0});
-  }
-  Storage& storage = program_.storages[static_cast<std::size_t>(at->second)];
-  const auto alignment = kAlignment / static_cast<Index>(size_of(dtype));
-  const Index offset = (storage.elements + alignment - 1) / alignment * alignment;
-  storage.elements = offset + shape.size();
-  return add({std::move(name), at->second, offset, shape, row_major_strides(shape), 0, {}});
-}
-
 Value Builder::parameter(std::string name, const Shape& shape, bool trainable) {
   name.insert(0, prefix_);
   expect_new(name);
-  const Value v = flat(name, shape, DType::f32, trainable);
+  const Value v = trainable ? flat(name, shape) : whole({name, Kind::parameter, DType::f32, 0}, shape);
   program_.parameters.push_back({std::move(name), v, trainable, shape});
   return v;
+}
+
+Value Builder::flat(std::string name, const Shape& shape) {
+  if (flat_ < 0) flat_ = add({"parameters", Kind::parameter, DType::f32, 0});
+  Storage& storage = program_.storages[static_cast<std::size_t>(flat_)];
+  const Index offset = (storage.elements + kAlignment - 1) / kAlignment * kAlignment;
+  storage.elements = offset + shape.size();
+  return add({std::move(name), flat_, offset, shape, row_major_strides(shape), 0, {}});
 }
 
 Parameter Builder::packed_parameter(std::string name, const Shape& shape, WeightFormat format) {
@@ -116,8 +109,11 @@ Parameter Builder::packed_parameter(std::string name, const Shape& shape, Weight
   const auto parts = [&](Index columns) { return (shape[1] + columns - 1) / columns; };
   Parameter p{name, {}, false, shape, format};
   const bool q4_k = format == WeightFormat::q4_k;
-  p.value = flat(name, {shape[0], q4_k ? parts(256) * 144 : parts(64) * 32}, DType::u8, false);
-  if (!q4_k) p.scales = flat(name + ".absmax", {shape[0], parts(64)}, DType::f32, false);
+  const auto part = [&](const std::string& stored, DType dtype, Index columns) {
+    return whole({stored, Kind::parameter, dtype, 0}, {shape[0], columns});
+  };
+  p.value = part(name, DType::u8, q4_k ? parts(256) * 144 : parts(64) * 32);
+  if (!q4_k) p.scales = part(name + ".absmax", DType::f32, parts(64));
   program_.parameters.push_back(p);
   return p;
 }

@@ -31,7 +31,8 @@ class Builder {
 
   /// Elements that the host sets before each run.
   Value input(std::string name, const Shape& shape, DType dtype = DType::f32);
-  /// A parameter. Those that train are ranges of one storage, the frozen ones of another. Names are unique.
+  /// A parameter. Those that train are ranges of one storage; each frozen one has its own, since a device may limit what
+  /// a kernel binds. Names are unique.
   Value parameter(std::string name, const Shape& shape, bool trainable = true);
   /// A frozen matrix in a packed format.
   Parameter packed_parameter(std::string name, const Shape& shape, WeightFormat format);
@@ -82,7 +83,7 @@ class Builder {
   std::int32_t add(Storage storage);
   Value whole(Storage storage, const Shape& shape);
   void expect_new(const std::string& parameter) const;
-  Value flat(std::string name, const Shape& shape, DType dtype, bool trainable);
+  Value flat(std::string name, const Shape& shape);
   bool is_current(const ValueInfo& v) const;
   void expect_current(Value v, const std::string& reader) const;
   std::int32_t write(const ValueInfo& v);
@@ -92,9 +93,9 @@ class Builder {
   struct Write {
     Index begin, end;  ///< elements of the storage
   };
-  std::vector<std::vector<Write>> writes_;               ///< of each storage; the n-th one made version n
-  std::map<std::string, int> labels_;                    ///< how often each label was given
-  std::map<std::pair<DType, bool>, std::int32_t> flat_;  ///< storages of parameters, by type and whether they train
+  std::vector<std::vector<Write>> writes_;  ///< of each storage; the n-th one made version n
+  std::map<std::string, int> labels_;       ///< how often each label was given
+  std::int32_t flat_ = -1;                  ///< the storage of parameters that train
 };
 
 }  // namespace assay::program

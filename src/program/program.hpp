@@ -20,7 +20,7 @@ struct Value {
 
 enum class Kind {
   input,      ///< set by the host before a run
-  parameter,  ///< a range of one flat storage of all parameters that train, or of all frozen ones
+  parameter,  ///< a range of the flat storage of all parameters that train, or frozen
   state,      ///< outlives runs: caches, moments
   gradient,   ///< outlives runs, zero at first; backward steps add to it
   constant,   ///< zeros
