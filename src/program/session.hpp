@@ -44,9 +44,10 @@ class Session {
   void clear_gradients();
 
   /// Runs every step, and returns when the results may be read. Allocates nothing. The first run after set() evaluates
-  /// the contracts' preconditions. Throws ContractViolation or what the device throws.
+  /// the contracts' preconditions. Throws ContractViolation or what the device throws. While spans are recorded
+  /// (serve/trace.hpp), each step runs alone, in a span of its own inside the span "program".
   void run();
-  /// Returns the seconds that the device took for the last run: by the device's clock, or by the host's where kernels
+  /// Returns the seconds that the device took for the last run without spans: by the device's clock, or by the host's where kernels
   /// run on the host. Throws Unavailable if the device has no clock.
   double seconds() const { return recording_ ? recording_->seconds() : seconds_; }
   /// Runs each step alone and returns the seconds of each, as seconds() does. Values and gradients are undefined
@@ -61,6 +62,7 @@ class Session {
 
  private:
   void check();
+  void run_in_spans();
   void expect_set_by_host(const Step& step) const;
   void clear(const Buffer& slot);
   Tensor tensor(Value v) const;
