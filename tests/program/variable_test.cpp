@@ -114,6 +114,14 @@ TEST_P(Variables, SeveralResultsAndIndices) {
   EXPECT_EQ(rrms.shape(), (Shape{1}));
   EXPECT_NEAR(y.values()[1], 2, 1e-6);
   EXPECT_TRUE(gradient(y, {1, 0}, x));
+  struct Both {
+    Value twice, thrice;
+  };
+  const auto multiples = [](Builder& b, Value v) { return Both{scale(b, v, 2), scale(b, v, 3)}; };
+  const Variable v({1, 1}, {1}, true);
+  const auto [twice, thrice] = run(multiples, v);
+  EXPECT_EQ(gradient(thrice, {1}, v), Floats{3});
+  EXPECT_EQ(gradient(run(residual_add, twice, thrice, 10), {1}, v), Floats{3 + 2 + 30});
   const Variable table({3, 2}, {1, 2, 3, 4, 5, 6}, true), ids = Variable::indices({2}, {2, 2});
   const Variable rows = run(embedding, ids, table);
   EXPECT_EQ(rows.values(), (Floats{5, 6, 5, 6}));
