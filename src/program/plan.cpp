@@ -80,4 +80,13 @@ Plan plan(const Program& program, bool reuse) {
   return plan;
 }
 
+std::vector<contract::PlannedCall> planned_calls(const Program& program) {
+  std::vector<contract::PlannedCall> calls;
+  for (const Step& step : program.steps) {
+    contract::PlannedCall call{std::string(step.op->name), step.dims, step.params};
+    if (std::ranges::find(calls, call) == calls.end()) calls.push_back(std::move(call));
+  }
+  return calls;
+}
+
 }  // namespace assay::program

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "program/program.hpp"
+#include "serve/prewarm.hpp"
 
 namespace assay::program {
 
@@ -17,5 +18,9 @@ struct Plan {
 
 /// With `reuse` false every storage has a slot of its own. O(storages x slots).
 Plan plan(const Program& program, bool reuse = true);
+
+/// The calls that the steps make, each once, in the order of the first: the list for contract::prewarm() of a program
+/// whose operations run on their own. A session prepares its steps itself.
+std::vector<contract::PlannedCall> planned_calls(const Program& program);
 
 }  // namespace assay::program

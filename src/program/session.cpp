@@ -9,6 +9,7 @@
 #include "core/errors.hpp"
 #include "serve/reservation.hpp"
 #include "serve/select.hpp"
+#include "serve/serve.hpp"
 
 namespace assay::program {
 namespace {
@@ -196,6 +197,7 @@ void Session::check(Precondition& p) {
 void Session::run() {
   for (Precondition& p : preconditions_)
     if (p.due) check(p);
+  if (const trace::Scope program("program", [](trace::Span&) {}); program.recording()) return run_in_spans();
   if (recording_) {
     recording_->run();
     return;
@@ -204,6 +206,18 @@ void Session::run() {
   for (std::size_t s = 0; s < calls_.size(); ++s) kernels_[s]->run(calls_[s], device_);
   device_.synchronize();
   seconds_ = seconds_since(begin);
+}
+
+void Session::run_in_spans() {
+  for (std::size_t s = 0; s < calls_.size(); ++s) {
+    const Step& step = program_.steps[s];
+    const trace::Scope span(step.op->name, [&](trace::Span& made) {
+      made.attributes = serve::attributes(*step.op, calls_[s], *kernels_[s], device_);
+      made.attributes.push_back({"step", step.label});
+    });
+    kernels_[s]->run(calls_[s], device_);
+    device_.synchronize();
+  }
 }
 
 std::vector<double> Session::step_seconds() {

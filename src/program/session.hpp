@@ -51,8 +51,9 @@ class Session {
 
   /// Runs every step, and returns when the results may be read. Allocates nothing. Evaluates the contracts'
   /// preconditions on what was set since the run before. Throws ContractViolation or what the device throws.
+  /// While spans are recorded (serve/trace.hpp), each step runs alone, in a span of its own inside the span "program".
   void run();
-  /// Returns the seconds that the device took for the last run: by the device's clock, or by the host's where kernels
+  /// Returns the seconds that the device took for the last run without spans: by the device's clock, or by the host's where kernels
   /// run on the host. Throws Unavailable if the device has no clock.
   double seconds() const { return recording_ ? recording_->seconds() : seconds_; }
   /// Runs each step alone and returns the seconds of each, as seconds() does. Values and gradients are undefined
@@ -88,6 +89,7 @@ class Session {
   void check(Precondition& precondition);
   void clear(std::size_t slot);
   std::size_t slot(std::size_t storage) const { return static_cast<std::size_t>(plan_.slot_of[storage]); }
+  void run_in_spans();
   Tensor tensor(Value v) const;
   void expect_readable(Value v, std::size_t bytes) const;
 

@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <array>
+#include <atomic>
+
 #include "core/errors.hpp"
 #include "runtime/registry.hpp"
-#include "runtime/span.hpp"
 #include "serve/select.hpp"
 #include "serve/transfer.hpp"
 
@@ -14,24 +16,15 @@ namespace {
 using contract::EnforcedContract;
 using contract::Ran;
 
-/// Returns the dims as "m=3 k=4 n=5".
-std::string shape_text(const OpDescriptor& op, const Call& call) {
-  std::string text;
-  for (std::size_t d = 0; d < call.dims.size(); ++d)
-    text += fmt::format("{}{}={}", d == 0 ? "" : " ", op.dims[d].name, call.dims[d]);
-  return text;
-}
+std::array<std::atomic<std::uint64_t>, std::size(kBackends)> call_counts{};
 
-/// Calls `run`, which runs this kernel on this device, inside a span.
+/// Calls `run`, which runs this kernel on this device, inside a span, and counts it once it has returned.
 template <class Run>
 void traced(const OpDescriptor& op, const Call& call, const Kernel& kernel, Device& device, const Run& run) {
-  const trace::Scope span(op.name, [&](trace::Span& s) {
-    s.attributes = {{"shape", shape_text(op, call)},
-                    {"kernel", std::string(kernel.id)},
-                    {"backend", std::string(name(device.backend()))}};
-  });
+  const trace::Scope span(op.name, [&](trace::Span& s) { s.attributes = attributes(op, call, kernel, device); });
   run();
   if (span.recording()) device.synchronize();
+  call_counts[static_cast<std::size_t>(device.backend())].fetch_add(1, std::memory_order_relaxed);
 }
 
 Ran run_here(const EnforcedContract& contract, const Call& call, const Kernel& kernel, Device& device) {
@@ -41,6 +34,18 @@ Ran run_here(const EnforcedContract& contract, const Call& call, const Kernel& k
 }
 
 }  // namespace
+
+std::uint64_t calls(Backend backend) { return call_counts[static_cast<std::size_t>(backend)].load(); }
+
+std::vector<trace::Attribute> attributes(const OpDescriptor& op, const Call& call, const Kernel& kernel,
+                                         const Device& device) {
+  std::string shape;
+  for (std::size_t d = 0; d < call.dims.size(); ++d)
+    shape += fmt::format("{}{}={}", d == 0 ? "" : " ", op.dims[d].name, call.dims[d]);
+  return {{"shape", std::move(shape)},
+          {"kernel", std::string(kernel.id)},
+          {"backend", std::string(name(device.backend()))}};
+}
 
 void call(const EnforcedContract& contract, const void* args, const Call& call, const Kernel& kernel, Device& device) {
   guard(

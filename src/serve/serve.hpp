@@ -2,7 +2,11 @@
 // (contract/enforce.hpp).
 #pragma once
 
+#include <cstdint>
+#include <vector>
+
 #include "contract/enforce.hpp"
+#include "runtime/span.hpp"
 #include "serve/dispatch.hpp"
 
 namespace assay::serve {
@@ -15,5 +19,12 @@ void call(const contract::EnforcedContract& contract, const void* args, const Ca
 /// Uses the back end that automatic dispatch chooses (serve/dispatch.hpp). Copies tensors in host memory to its
 /// device and back. Returns the kernel that served the call and the candidates passed over.
 Dispatched call(const contract::EnforcedContract& contract, const void* args, const Call& call, Automatic);
+
+/// Returns how many calls of this process the back end has served.
+std::uint64_t calls(Backend backend);
+
+/// Attributes of the span of a kernel's run: "shape" with the dims as "m=3 k=4 n=5", "kernel" and "backend".
+std::vector<trace::Attribute> attributes(const OpDescriptor& op, const Call& call, const Kernel& kernel,
+                                         const Device& device);
 
 }  // namespace assay::serve

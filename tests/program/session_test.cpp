@@ -7,10 +7,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
+#include <set>
 
 #include "blocks.hpp"
 #include "core/errors.hpp"
 #include "on_device.hpp"
+#include "serve/trace.hpp"
 
 namespace assay::program::session_test {
 namespace {
@@ -138,6 +141,40 @@ TEST_P(Sessions, StepsTakeAsLongAsTheWhole) {
   EXPECT_GT(sum, 0.01 * session.seconds());
 }
 
+TEST_P(Sessions, TracedRunsHaveASpanForEachStep) {
+  struct Kept final : trace::Sink {
+    void ended(const trace::Span& span) noexcept override { spans.push_back(span); }
+    std::vector<trace::Span> spans;
+  } kept;
+  const BlockCase c = block_case("feed_forward");
+  const Differentiated d = Block(c).differentiated();
+  Session plain(d.program, *device_), traced(d.program, *device_);
+  const auto want = results(plain, d, c);
+  set_all(traced, c);
+  traced.run(), traced.clear_gradients();
+  {
+    const trace::Recording recording(kept);
+    traced.run();
+  }
+  std::erase_if(kept.spans, [](const trace::Span& s) { return s.name == "alloc" || s.name == "transfer"; });
+  ASSERT_EQ(kept.spans.size(), d.program.steps.size() + 1);
+  for (std::size_t s = 0; s < d.program.steps.size(); ++s) {
+    const trace::Span& span = kept.spans[s];
+    EXPECT_EQ(span.name, d.program.steps[s].op->name);
+    EXPECT_EQ(span.attribute("step"), d.program.steps[s].label);
+    EXPECT_EQ(span.attribute("kernel"), traced.kernel(s).id);
+    EXPECT_EQ(span.attribute("backend"), name(GetParam()));
+    EXPECT_FALSE(span.attribute("shape").empty());
+    EXPECT_EQ(span.depth, 1);
+    EXPECT_GE(span.begin_ns, s == 0 ? 0 : kept.spans[s - 1].end_ns);
+  }
+  EXPECT_EQ(kept.spans.back().name, "program");
+  for (std::size_t i = 0; i < d.gradients.size(); ++i) EXPECT_EQ(traced.get<float>(d.gradients[i]), want[i + 1]);
+  const std::size_t spans = kept.spans.size();
+  traced.run();
+  EXPECT_EQ(kept.spans.size(), spans);
+}
+
 INSTANTIATE_TEST_SUITE_P(On, Sessions, testing::ValuesIn(built_backends()), backend_name);
 
 TEST(Plans, LivesThatMeetShareNothing) {
@@ -162,6 +199,119 @@ TEST(Plans, LivesThatMeetShareNothing) {
         EXPECT_TRUE(one == other || where.slot_of[one] != where.slot_of[other]) << describe(step);
       }
   }
+}
+
+using Product = std::pair<std::string, std::vector<Index>>;
+std::set<Product> products(const Program& program) {
+  std::set<Product> all;
+  for (const contract::PlannedCall& call : planned_calls(program)) {
+    if (!call.op.starts_with("matmul")) continue;
+    EXPECT_TRUE(all.emplace(call.op, call.dims).second) << call.op << " twice";
+  }
+  return all;
+}
+std::set<Product> list(const std::vector<std::vector<Index>>& nt, const std::vector<std::vector<Index>>& nn,
+                       const std::vector<std::vector<Index>>& tn) {
+  std::set<Product> all;
+  for (const auto& dims : nt) all.emplace("matmul_nt", dims);
+  for (const auto& dims : nn) all.emplace("matmul", dims);
+  for (const auto& dims : tn) all.emplace("matmul_tn", dims);
+  return all;
+}
+
+/// Extents of a layer, all different: rows, hidden, queries, keys, intermediate, rank, samples, classes.
+constexpr Index S = 5, H = 14, Q = 24, KV = 12, I = 11, R = 3, B = 2, C = 7;
+
+TEST(PlannedCalls, AreThePreWarmListOfAConfiguration) {
+  TransformerConfig config{.hidden = H, .intermediate = I, .heads = 4, .kv_heads = 2, .head_dim = 6};
+  const auto layer = [&] {
+    Builder b;
+    const Value x = b.input("x", {S, H});
+    const Value y = decoder_layer(b, config, x, sequences(b, config, S));
+    std::vector<Value> wanted{x};
+    for (const Parameter& p : b.program().parameters)
+      if (p.trainable) wanted.push_back(p.value);
+    return differentiate(b.program(), std::vector{y}, wanted).program;
+  };
+  const std::vector<std::vector<Index>> nt{{S, H, Q}, {S, H, KV}, {S, Q, H}, {S, H, I}, {S, I, H}},
+      dx{{S, Q, H}, {S, KV, H}, {S, H, Q}, {S, I, H}, {S, H, I}};
+  EXPECT_EQ(products(layer()), list(nt, dx, {{Q, S, H}, {KV, S, H}, {H, S, Q}, {I, S, H}, {H, S, I}}));
+  config.adapters = {{kProjections.begin(), kProjections.end()}, R, 8};
+  config.trains = false;
+  const Program adapted = layer();
+  const std::vector<contract::PlannedCall> calls = planned_calls(adapted);
+  EXPECT_LT(calls.size(), adapted.steps.size()) << "k and v are of one shape";
+  for (const Step& step : adapted.steps)
+    EXPECT_EQ(std::ranges::count(calls, contract::PlannedCall{std::string(step.op->name), step.dims, step.params}), 1)
+        << describe(step);
+  const contract::Prewarmed made = contract::prewarm(calls, Backend::cpu);
+  EXPECT_EQ(made.prepared.size(), calls.size());
+  EXPECT_TRUE(made.refused.empty());
+}
+
+TEST(PlannedCalls, OfAdaptersAndAClassifierMadeOfProducts) {
+  Builder b;
+  const Value x = b.input("x", {S, H}), pooled = b.input("pooled", {B, H});
+  const auto project = [&](std::string name, Value in, Index out) {  // only the adapter trains
+    const Builder::Scope scope(b, name);
+    const Index width = b.shape(in)[1];
+    const Value t = matmul_nt(b, in, b.parameter("a", {R, width}));
+    return residual_add(b, matmul_nt(b, in, b.parameter("w", {out, width}, false)),
+                        matmul_nt(b, t, b.parameter("b", {out, R})), 2);
+  };
+  const Value q = project("q", x, Q), k = project("k", x, KV), v = project("v", x, KV), y = project("o", q, H),
+              logits = matmul(b, pooled, b.parameter("classifier", {H, C}));
+  std::vector<Value> wanted{x, pooled};
+  for (const Parameter& p : b.program().parameters)
+    if (p.trainable) wanted.push_back(p.value);
+  const Differentiated d = differentiate(b.program(), std::vector{k, v, y, logits}, wanted);
+  EXPECT_EQ(products(d.program),
+            list({{S, H, Q}, {S, H, KV}, {S, Q, H}, {S, H, R}, {S, Q, R}, {S, R, Q}, {S, R, KV}, {S, R, H}, {B, C, H}},
+                 {{S, Q, H}, {S, KV, H}, {S, H, Q}, {S, Q, R}, {S, KV, R}, {S, H, R}, {S, R, H}, {S, R, Q}, {B, H, C}},
+                 {{R, S, H}, {R, S, Q}, {Q, S, R}, {KV, S, R}, {H, S, R}, {H, B, C}}));
+}
+
+/// Host memory that notes in which order kernels are prepared and elements arrive.
+class Watched final : public Device {
+ public:
+  Backend backend() const override { return Backend::cpu; }
+  std::string description() const override { return "of this test"; }
+  MemoryInfo memory() const override { return {1 << 30, 1 << 30}; }
+  bool host_visible() const override { return true; }
+  void synchronize() override {}
+  void prepare(const Kernel&, const Call&) override {
+    if (prepared == fails_at) throw DeviceError("prepare", "LOST");
+    ++prepared;
+    EXPECT_FALSE(weights) << "a kernel is prepared behind the weights";
+  }
+
+  std::size_t prepared = 0, fails_at = SIZE_MAX;
+  bool weights = false;
+
+ protected:
+  void* allocate_bytes(std::size_t bytes) override { return std::aligned_alloc(64, (bytes + 63) / 64 * 64); }
+  void release_bytes(void* address, std::size_t) noexcept override { std::free(address); }
+  void upload_bytes(void* to, const void* from, std::size_t bytes) override {
+    const std::span source(static_cast<const std::byte*>(from), bytes);
+    if (std::ranges::any_of(source, [](std::byte b) { return b != std::byte{}; })) weights = true;
+    std::memcpy(to, from, bytes);
+  }
+  void download_bytes(void* to, const void* from, std::size_t bytes) override { std::memcpy(to, from, bytes); }
+};
+
+TEST(SessionChecks, C_PREWARM_001) {  // every kernel is prepared before the weights are uploaded, or none runs
+  const BlockCase c = block_case("lora_on_all");
+  const Differentiated d = Block(c).differentiated();
+  Watched device;
+  Session session(d.program, device);
+  EXPECT_EQ(device.prepared, d.program.steps.size());
+  results(session, d, c);
+  EXPECT_TRUE(device.weights);
+  EXPECT_EQ(device.prepared, d.program.steps.size());
+  Watched broken;
+  broken.fails_at = d.program.steps.size() - 1;
+  EXPECT_THROW(Session(d.program, broken), DeviceError);
+  EXPECT_FALSE(broken.weights);
 }
 
 TEST(SessionChecks, RefuseWrongLengthsAndMemoryThatIsNoLongerTheirs) {

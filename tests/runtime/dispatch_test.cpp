@@ -10,6 +10,8 @@
 
 #include "contract/enforce.hpp"
 #include "far_device.hpp"
+#include "serve/prewarm.hpp"
+#include "serve/serve.hpp"
 
 namespace assay {
 namespace {
@@ -185,6 +187,41 @@ TEST(Dispatch, ACallThatDoesNotFitPassesOnAndSwitchesNothingOff) {
     behaviour(Backend::cuda).memory = 1 << 20;
     EXPECT_EQ(served_by(s), "matmul/cuda/far");
     EXPECT_EQ(fallbacks(), 1U);
+  });
+}
+
+TEST(Dispatch, CallsAreCountedByTheBackEndThatServedThem) {
+  in_child([] {
+    const auto counts = [] {
+      return std::array{serve::calls(Backend::cpu), serve::calls(Backend::vulkan), serve::calls(Backend::cuda)};
+    };
+    Square small(4), large(33);
+    const contract::PlannedCall planned[] = {{"matmul", {33, 33, 33}}};
+    EXPECT_EQ(contract::prewarm(planned, automatic).prepared.size(), 1U);
+    EXPECT_EQ(counts(), (std::array<std::uint64_t, 3>{0, 0, 0})) << "preparation is no call";
+    EXPECT_EQ(served_by(small), "matmul/cuda/far");
+    behaviour(Backend::cuda).fails = true;
+    EXPECT_EQ(served_by(large), "matmul/vulkan/far");
+    EXPECT_EQ(served_by(small), "matmul/cpu/simd");
+    ops::matmul(small.args());
+    ops::matmul(small.args(), kernel("matmul/cpu/loops"), device(Backend::cpu));
+    EXPECT_EQ(counts(), (std::array<std::uint64_t, 3>{3, 1, 1}));
+  });
+}
+
+TEST(Dispatch, ABackEndThatPreparesNothingIsSwitchedOffBeforeTheFirstCall) {
+  in_child([] {
+    behaviour(Backend::cuda).prepare_fails = true;
+    const contract::PlannedCall planned[] = {{"matmul", {33, 33, 33}}};
+    const contract::Prewarmed made = contract::prewarm(planned, automatic);
+    ASSERT_EQ(made.prepared.size(), 1U);
+    EXPECT_EQ(made.prepared[0].kernel->id, "matmul/vulkan/far");
+    EXPECT_EQ(behaviour(Backend::vulkan).prepared, 1);
+    EXPECT_TRUE(switched_off(Backend::cuda).has_value());
+    EXPECT_EQ(messages.size(), 1U);
+    Square s(33);
+    EXPECT_EQ(served_by(s), "matmul/vulkan/far");
+    EXPECT_EQ(behaviour(Backend::cuda).runs, 0);
   });
 }
 

@@ -17,12 +17,14 @@ namespace assay::far {
 struct Behaviour {
   bool absent = false;  ///< the device cannot be made
   bool fails = false;   ///< the kernel throws DeviceError, after it has written the output
+  bool prepare_fails = false;
   bool upload_fails = false;
   bool download_fails = false;
   bool wrong = false;  ///< the kernel writes zeros
   std::uint64_t memory = std::uint64_t{1} << 30;
-  int runs = 0;  ///< kernel calls so far
-  int made = 0;  ///< devices made so far
+  int runs = 0;      ///< kernel calls so far
+  int prepared = 0;  ///< kernels prepared so far
+  int made = 0;      ///< devices made so far
 };
 inline std::array<Behaviour, std::size(kBackends)> behaviours;
 inline Behaviour& behaviour(Backend backend) { return behaviours[static_cast<std::size_t>(backend)]; }
@@ -50,6 +52,10 @@ class FarDevice final : public Device {
     return (reinterpret_cast<std::uintptr_t>(address) & bit(backend_)) != 0;
   }
   void synchronize() override {}
+  void prepare(const Kernel&, const Call&) override {
+    if (behaviour(backend_).prepare_fails) throw DeviceError("prepare", "FAR_LOST");
+    ++behaviour(backend_).prepared;
+  }
 
   std::uint64_t allocated = 0;
 
