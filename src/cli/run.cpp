@@ -33,7 +33,7 @@ using program::Session;
 using Clock = std::chrono::steady_clock;
 
 struct Options : Output {
-  std::string model, tokens = "1", backend = "cpu", weights = "f32", temperature = "0", seed = "1";
+  std::string model, tokens = "1", backend = "cpu", weights = "f32", temperature = "0", seed = "1", kernel;
   int count = 16, capacity = 0, chunk = 0, layers = 0;
   bool profile = false, check = false, random = false;
 };
@@ -191,7 +191,20 @@ int run(const Options& o) {
   const std::uint64_t seed = parse_seed(o.seed);
   Device& device = assay::device(backend_from(o.backend));
   const Index needed = std::ssize(prompt) + o.count;
-  Decoder decoder(config, {.capacity = o.capacity > 0 ? o.capacity : needed, .chunk = o.chunk}, device);
+  const Kernel* const kernel = o.kernel.empty() ? nullptr : &assay::kernel(o.kernel);
+  bool chosen = false;
+  program::SessionOptions options;
+  options.choose = [&](const program::Step& step) {
+    const bool its = kernel != nullptr && step.op->name == kernel->op;
+    chosen = chosen || its;
+    return its ? kernel : nullptr;
+  };
+  if (kernel != nullptr && kernel->backend != device.backend())
+    throw InputError("--kernel " + o.kernel, fmt::format("runs on {}", name(kernel->backend)), "give its --backend");
+  Decoder decoder(config, {.capacity = o.capacity > 0 ? o.capacity : needed, .chunk = o.chunk}, device, options);
+  if (kernel != nullptr && !chosen)
+    throw InputError("--kernel " + o.kernel, fmt::format("no step of the model is {}", kernel->op),
+                     "`assay run --profile` lists its steps");
   Session& session = decoder.session();
   const fs::path folder = fs::is_directory(o.model) ? fs::path(o.model) : fs::path(o.model).parent_path();
   if (o.random) initialize(session, seed);
@@ -234,6 +247,7 @@ Command add_run(Parser& parser) {
   command.option("--tokens", o->tokens, "Prompt: ids with commas between them").with_default();
   command.option("--count", o->count, "Tokens to make").with_default().range(1, 1 << 20);
   command.option("--backend", o->backend, "cpu, cuda-host, vulkan or cuda").with_default();
+  command.option("--kernel", o->kernel, "A kernel, or a mutant, for every step of its operation");
   command.option("--weights", o->weights, "Format of the projections' weights: f32, q4_k or nf4").with_default();
   command.option("--capacity", o->capacity, "Tokens that the caches hold; as many as are needed").range(1, 1 << 20);
   command.option("--chunk", o->chunk, "Tokens of the prompt that are taken at once; one by one").range(1, 1 << 16);

@@ -1,0 +1,80 @@
+#!/usr/bin/env python3
+"""`assay run` as users call it: run_test.py ASSAY BACKEND..."""
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+assay, backends = sys.argv[1], sys.argv[2:]
+here = pathlib.Path(__file__).resolve().parent
+tiny = here / "tiny_qwen2.json"
+failed = 0
+
+
+def run(*args):
+    return subprocess.run([assay, "run", *map(str, args)], capture_output=True, text=True)
+
+
+def expect(holds, words):
+    global failed
+    if not holds:
+        failed += 1
+        print("FAILED:", words)
+
+
+def decoded(*args):
+    done = run(tiny, "--random", "--json", *args)
+    expect(done.returncode == 0, f"{args}: exit {done.returncode}: {done.stderr}")
+    return json.loads(done.stdout or "{}")
+
+
+prompt = ["--tokens", "1,7,49,3,3"]
+for backend in backends:
+    for weights in ("f32", "nf4", "q4_k"):
+        args = [*prompt, "--backend", backend, "--weights", weights, "--count", 3]
+        once, again = decoded(*args), decoded(*args, "--check", "--profile")
+        expect(len(once.get("tokens", [])) == 3 and once["tokens"] == again["tokens"], f"{args}: tokens differ from run to run")
+        expect(again["checked"]["elements"] > 400, f"{args}: {again['checked']} compares next to nothing")
+        passes = again["profile"]["passes"]
+        expect(sum(p["steps"] for p in passes) == again["checked"]["steps"], f"{args}: the profile leaves steps out")
+        expect(all(p["seconds"] > 0 for p in passes), f"{args}: a pass takes no time")
+        expect(again["memory"]["caches"] == 2 * 2 * (5 + 3 + 1) * 2 * 8 * 4, f"{args}: caches take {again['memory']}")
+hot = [decoded(*prompt, "--count", 12, "--temperature", "2", "--seed", seed)["tokens"] for seed in (1, 1, 2)]
+expect(hot[0] == hot[1] and hot[0] != hot[2], f"the seed decides the sampling: {hot}")
+
+for fault, step in (("attention_decode/never_appended", "self_attn.attention_decode"), ("rope/position_ignored", "self_attn.rope"),
+                    ("silu_mul/exchanged", "mlp.silu_mul")):
+    done = run(tiny, "--random", *prompt, "--count", 2, "--check", "--kernel", "mutant/cpu/" + fault)
+    expect(done.returncode == 1 and f"model.layers.0.{step}" in done.stdout, f"{fault}: exit {done.returncode}: {done.stdout}{done.stderr}")
+
+plain = json.loads(tiny.read_text())
+with tempfile.TemporaryDirectory() as folder:
+    config = pathlib.Path(folder) / "config.json"
+    for change, sentence in (
+            ({"model_type": "mamba"}, "model_type: is mamba; take a llama, qwen2 or qwen3 model"),
+            ({"hidden_act": "gelu"}, "hidden_act: is gelu; take a model with silu"),
+            ({"rope_scaling": {"rope_type": "llama3"}}, 'rope_scaling: scales the rotation ("llama3"); take a model whose rotation is plain'),
+            ({"use_sliding_window": True}, "use_sliding_window: is true; take a model that sees its whole context"),
+            ({"attention_bias": True}, "attention_bias: is true: o_proj has a bias; take a model without it"),
+            ({"hidden_size": None}, "hidden_size: is missing; see the model's documentation for its value"),
+            ({"vocab_size": -3}, "vocab_size: is -3; see the model's documentation for its value"),
+            ({"num_key_value_heads": 4}, "transformer: heads: 6 heads cannot share 4 key-value heads evenly; make heads a multiple of kv_heads")):
+        config.write_text(json.dumps(plain | change))
+        done = run(folder, "--random")
+        expect(done.returncode == 2 and done.stderr.strip().endswith(sentence) and done.stderr.count("\n") == 1, f"{change}: {done.stderr}")
+    config.write_text("[1")
+    expect(run(folder, "--random").stderr.strip().endswith("is no JSON object; name a model's config.json"), "no JSON object")
+    config.write_text(json.dumps(plain))
+    expect(run(folder).returncode == 2, "a folder without weights")
+for args, sentence in ((["--tokens", "1,,2"], "--tokens 1,,2: '' is no token; give ids with commas between them, as in --tokens 1,15043"),
+                       (["--tokens", "50"], "token 50: the vocabulary has 50; tokenize with the model's own tokenizer"),
+                       (["--weights", "int8"], "--weights int8: is no format of weights; use f32, q4_k or nf4"),
+                       (["--temperature", "-1"], "--temperature -1: is no temperature; use 0, which is greedy, or more"),
+                       (["--weights", "q4_k", "--chunk", "2"], "transformer: weights: q4_k multiplies one row, and there are 2; take one token of one sequence at a time, or nf4"),
+                       (["--capacity", "3"], "sequence 0: its cache holds 0 of 3 tokens, and 5 more do not fit; reset it, or give the decoder more capacity"),
+                       (["--kernel", "softmax/cpu/naive"], "--kernel softmax/cpu/naive: no step of the model is softmax; `assay run --profile` lists its steps")):
+    done = run(tiny, "--random", *(prompt if "--tokens" not in args else []), *args)
+    expect(done.returncode == 2 and done.stderr.strip() == "assay: " + sentence, f"{args}: exit {done.returncode}: {done.stderr}")
+print(f"run: {failed} failures")
+sys.exit(failed != 0)
