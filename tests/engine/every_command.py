@@ -34,6 +34,7 @@ RUNS = {
     "gate": [(0, ["--all", "--plan", "--root", top]), (0, ["--lock", "--root", made / "checkout"])],
     "attest": [(0, ["--kernel", "scale/vulkan/vectors", "--out", made / "evidence", "--root", top])],
     "false-alarms": [(0, ["--record", top / "ci/false_alarms.jsonl"])],
+    "run": [(0, [top / "tests/program/tiny_qwen2.json", "--random", "--count", "2"])],
 }
 
 
