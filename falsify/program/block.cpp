@@ -41,7 +41,8 @@ Block::Block(const BlockCase& c) {
 std::vector<Value> Block::leaves() const {
   std::vector<Value> all;
   if (is_floating(builder.program().storage_of(x).dtype)) all.push_back(x);
-  for (const Parameter& p : builder.program().parameters) all.push_back(p.value);
+  for (const Parameter& p : builder.program().parameters)
+    if (p.trainable) all.push_back(p.value);
   return all;
 }
 

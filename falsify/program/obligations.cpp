@@ -302,7 +302,7 @@ Outcome zero_adapter(const SystemTrial& trial) {
   for (const auto& [name, numbers] : parameters_of(base))
     if (name.ends_with("lora_B.weight")) zeros[name].resize(numbers.size());
   if (zeros.empty()) return Outcome::not_applicable("no adapters");
-  base.config.adapters.on.clear();
+  base.config.adapters.on.clear(), base.config.trains = true;
   return same<double>("y", InDouble(trial, trial.block(), zeros).y(), InDouble(trial, base).y(),
                       "with adapters whose B is zero it is not the base");
 }
@@ -324,12 +324,14 @@ Outcome merged(const SystemTrial& trial) {
         for (std::size_t i = 0; i < in; ++i) w[o * in + i] += factor * b[o * rank + r] * a[r * in + i];
   }
   if (weights.empty()) return Outcome::not_applicable("no adapters");
-  base.config.adapters.on.clear();
+  base.config.adapters.on.clear(), base.config.trains = true;
   return within_both(InDouble(trial, base, weights).expected_y(), InDouble(trial, trial.block()).expected_y());
 }
 
 Outcome tied(const SystemTrial& trial) {
-  BlockCase c = trial.block(), untied = c;
+  BlockCase c = trial.block();
+  c.config.trains = true;
+  BlockCase untied = c;
   c.config.tied_head = true, untied.config.tied_head = false;
   const std::string table = "model.embed_tokens.weight", head = "lm_head.weight";
   InDouble one(trial, c, {}, true), two(trial, untied, {{head, parameters_of(c).at(table)}}, true);
@@ -361,7 +363,7 @@ Outcome repeated_heads(const SystemTrial& trial) {
 /// y - x of multi-query attention is the sum of y - x of its heads.
 Outcome single_heads(const SystemTrial& trial) {
   BlockCase c = trial.block();
-  c.config.kv_heads = 1, c.config.adapters.on.clear();
+  c.config.kv_heads = 1, c.config.adapters.on.clear(), c.config.trains = true;
   const Numbers own = parameters_of(c);
   const auto heads = static_cast<std::size_t>(c.config.heads), d = static_cast<std::size_t>(c.config.head_dim);
   BlockCase single = c;
