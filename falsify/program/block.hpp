@@ -17,8 +17,8 @@ namespace assay::falsify {
 
 enum class BlockPart { attention, feed_forward, layer, loss };
 
-/// A block of one configuration on `batch` sequences of s rows each. Parts but `loss` read x [batch * s, hidden]; `loss`
-/// reads ids and gives a loss for each row.
+/// A block of one configuration, for `batch` sequences of s rows each. Parts but `loss` read x [batch * s, hidden];
+/// `loss` reads ids and gives a loss for each row.
 struct BlockCase {
   std::string name;
   program::TransformerConfig config;

@@ -188,8 +188,7 @@ class Checker {
       problem.values.emplace_back();
       if (op.tensors[t].role == Role::out) continue;
       const std::byte* const now = bytes_of(call.tensors[t]);
-      expect_same(s, step.tensors[t], call.tensors[t], now, recorded(step.tensors[t]),
-                  Finding::Kind::out_of_bounds,
+      expect_same(s, step.tensors[t], call.tensors[t], now, recorded(step.tensors[t]), Finding::Kind::out_of_bounds,
                   fmt::format("it reads what is no longer as {} left it", written_by_[storage(step.tensors[t])]));
       problem.values.back() = floats(call.tensors[t], now);
     }

@@ -95,9 +95,9 @@ constexpr int kTurns[] = {0, 1, 2, 3}, kLossTurns[] = {2, -1, 0, -1};
 std::vector<std::vector<Index>> shapes_of_practice(const OpDescriptor& op) {
   std::vector<std::vector<Index>> all;
   for (const Practice& p : kPractice) {
-    const std::map<std::string_view, Index> n{{"hidden", p.hidden},         {"intermediate", p.intermediate},
-                                              {"kv_heads", p.kv_heads},     {"heads", p.heads},
-                                              {"head_dim", p.head_dim},     {"layers", 1},
+    const std::map<std::string_view, Index> n{{"hidden", p.hidden},        {"intermediate", p.intermediate},
+                                              {"kv_heads", p.kv_heads},    {"heads", p.heads},
+                                              {"head_dim", p.head_dim},    {"layers", 1},
                                               {"vocabulary", p.vocabulary}};
     all.emplace_back();
     for (const DimInfo& d : op.dims) all.back().push_back(n.contains(d.name) ? n.at(d.name) : kDrawnSmall);
@@ -133,8 +133,9 @@ std::vector<System> make_systems() {
   const auto lacks = [](std::string_view name) {
     return std::ranges::none_of(operations(), [&](const OpDescriptor* op) { return op->name == name; });
   };
-  for (const std::string_view name : {"attention", "cross_entropy", "embedding", "linear", "lora_linear", "matmul_nt",
-                                      "residual_add", "rmsnorm", "rope", "silu_mul"})
+  for (const std::string_view name :
+       {"attention", "attention_decode", "cache_append", "cross_entropy", "embedding", "linear", "lora_linear",
+        "matmul_nt", "residual_add", "rmsnorm", "rope", "silu_mul"})
     if (lacks(name)) return {};
   std::vector<System> all;
   for (const BlockPart part : {BlockPart::attention, BlockPart::layer, BlockPart::feed_forward, BlockPart::loss}) {

@@ -222,8 +222,10 @@ int run_campaigns(
   publish(report, o.report, o.json);
   for (const auto& k : report["kernels"])
     for (const auto& x : k["obligations"])
-      if (!o.json && x["verdict"] == "passed" && x.contains("reason") && falsify::find_system(k["op"].get<std::string>()))
-        fmt::print("{}  {}: {}\n", k["kernel"].get<std::string>(), x["id"].get<std::string>(), x["reason"].get<std::string>());
+      if (!o.json && x["verdict"] == "passed" && x.contains("reason") &&
+          falsify::find_system(k["op"].get<std::string>()))
+        fmt::print("{}  {}: {}\n", k["kernel"].get<std::string>(), x["id"].get<std::string>(),
+                   x["reason"].get<std::string>());
   return report["exit_code"].get<int>();
 }
 

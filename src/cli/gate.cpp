@@ -1,5 +1,5 @@
-// `assay gate`: kernels touched by a change are falsified or have evidence; all others are proven unchanged. Systems are
-// falsified on the CPU if their sources change.
+// `assay gate`: kernels touched by a change are falsified or have evidence; all others are proven unchanged. Systems
+// are falsified on the CPU if their sources change.
 #include "falsify/gate/gate.hpp"
 
 #include <fmt/format.h>
@@ -56,7 +56,8 @@ struct Plan {
   falsify::Tree before, now;
   std::vector<falsify::Subject> subjects;
   std::vector<falsify::ChangedKernel> touched;
-  std::map<std::string, std::string> systems;  ///< sources of systems that differ from the base: current digests by path
+  std::map<std::string, std::string>
+      systems;                      ///< sources of systems that differ from the base: current digests by path
   std::string machine;              ///< differences from ci/environment.lock, in a sentence
   std::vector<std::string> unseen;  ///< inputs that no hash covers, a sentence each
   std::string older;                ///< a source that this program was not built from
@@ -330,7 +331,8 @@ std::vector<json> judge_systems(const Plan& plan, const Options& o, std::uint64_
   for (const falsify::System& system : falsify::systems()) names.emplace_back(system.op.name);
   if (plan.systems.empty() || names.empty()) return {};
   auto sources = std::make_shared<falsify::Files>();
-  sources->digests = plan.systems;
+  sources->digests = sources_of_systems(plan.now);
+  sources->digests.insert(plan.systems.begin(), plan.systems.end());  // what was removed
   expect_built_from({{falsify::Part::kernel, sources}}, plan.now);
   falsify::CampaignOptions options;
   options.cases = kSystemCases, options.seed = seed, options.limit = parse_duration("--limit", o.limit);

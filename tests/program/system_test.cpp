@@ -113,6 +113,14 @@ void lose_last(Program& p) {
     }
 }
 
+/// Drops the first step of an operation.
+std::function<void(Program&)> lose_first(std::string_view op) {
+  return [=](Program& p) {
+    const auto at = std::ranges::find_if(p.steps, [&](const Step& step) { return step.op->name == op; });
+    if (at != p.steps.end()) p.steps.erase(at);
+  };
+}
+
 struct Planted {
   std::string_view system, obligation;
   std::function<void(Program&)> alter;
@@ -138,6 +146,9 @@ TEST(SystemObligations, FailForWhatTheyAreFor) {
                  lose_last(p);
              })},
       {"decoder_layer", "FALSIFY-A5", with("rmsnorm", "eps", 0, -1)},
+      {"attention_block", "FALSIFY-SYS-012", with("attention_decode", "scale", 2)},
+      {"attention_block", "FALSIFY-SYS-012", lose_first("cache_append")},
+      {"attention_block", "FALSIFY-SYS-012", lose_first("rope")},
       {"attention_block", "FALSIFY-GQ-002", of_heads("k", 2, scaled)},
       {"attention_block", "FALSIFY-GQ-006", of_heads("q", 4, scaled)},
   };
