@@ -41,7 +41,8 @@ Block::Block(const BlockCase& c) {
 std::vector<Value> Block::leaves() const {
   std::vector<Value> all;
   if (is_floating(builder.program().storage_of(x).dtype)) all.push_back(x);
-  for (const Parameter& p : builder.program().parameters) all.push_back(p.value);
+  for (const Parameter& p : builder.program().parameters)
+    if (p.trainable) all.push_back(p.value);
   return all;
 }
 
@@ -56,8 +57,13 @@ std::vector<double> numbers_of(const BlockCase& c, const Program& program, Value
   const bool weight = v.name.ends_with(".weight") || v.name.ends_with(".bias");
   const double deviation = weight && !v.name.ends_with("embed_tokens.weight") ? 0.05 : 1;
   const auto words = static_cast<std::uint64_t>(c.config.vocabulary);
+  constexpr std::size_t kPeriod = 65521;  // prime, so that no two rows of a large weight are alike
   for (std::size_t i = 0; i < numbers.size(); ++i) {
     double& n = numbers[i];
+    if (i >= kPeriod && is_floating(storage.dtype)) {
+      n = numbers[i - kPeriod];
+      continue;
+    }
     const auto row = static_cast<Index>(i);
     if (v.name == "lengths") n = static_cast<double>(c.length_of(row));
     else if (v.name.ends_with("positions"))  // every sequence begins at a place of its own, and leaves places out

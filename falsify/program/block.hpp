@@ -48,7 +48,7 @@ struct Block {
 
   explicit Block(const BlockCase& c);
 
-  /// Every parameter, and x where it is real.
+  /// Every parameter that trains, and x where it is real.
   std::vector<program::Value> leaves() const;
   program::Differentiated differentiated() const;
 };

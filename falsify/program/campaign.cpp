@@ -17,6 +17,10 @@ double seconds_since(Clock::time_point begin) { return std::chrono::duration<dou
 
 /// Expected values that a zero would fail, at least: as for operations.
 constexpr double kMinEvidence = 16, kMinShare = 0.25;
+constexpr int kRoundsForEvidence = 20;
+/// Cases of each obligation below which a verdict is thin.
+constexpr int kLeastRounds = (kDefaultCases + 2) / 3;
+static_assert(kLeastRounds >= kMinDepth * kDefaultCases && kLeastRounds - 1 < kMinDepth * kDefaultCases);
 
 /// Failures of the system's own are findings; what this machine lacks is thrown.
 Outcome outcome_of(const SystemObligation& obligation, const SystemTrial& trial) {
@@ -34,6 +38,17 @@ Outcome outcome_of(const SystemObligation& obligation, const SystemTrial& trial)
   }
 }
 
+/// The same of a layer that may be too large for this machine.
+Outcome if_it_fits(const SystemObligation& obligation, const SystemTrial& trial) {
+  try {
+    return outcome_of(obligation, trial);
+  } catch (const Unavailable& e) {
+    return Outcome::not_applicable(e.why);
+  } catch (const std::bad_alloc&) {
+    return Outcome::not_applicable("there is no memory to judge the case");
+  }
+}
+
 class Campaign {
  public:
   Campaign(const SystemKernel& kernel, const CampaignOptions& options, const SystemProgress& progress)
@@ -48,10 +63,10 @@ class Campaign {
   }
 
   nlohmann::json run() {
-    const auto begin = Clock::now();
     try {
       result_.device = device(kernel_.kernel().backend).description();
-      for (int number = 0; number < options_.cases && !stop_; ++number) round(number);
+      for (int number = 0; number < options_.cases && !stop_ && round(number); ++number)
+        if (rounds_ == kLeastRounds && options_.time.count() > 0) result_.floor_seconds = seconds_since(begin_);
     } catch (const Unavailable& e) {
       for (ObligationResult& o : result_.obligations)
         if (o.verdict == Verdict::passed) o.verdict = Verdict::unavailable, o.reason = e.why;
@@ -61,26 +76,51 @@ class Campaign {
       for (ObligationResult& o : result_.obligations)
         if (&o == best && options_.shrink)
           shrink(*obligations_[static_cast<std::size_t>(&o - result_.obligations.data())], o);
-    result_.depth = std::min(1.0, static_cast<double>(options_.cases) / kDefaultCases);
-    if (result_.depth < kMinDepth)
-      result_.shortfall = {Shortfall::Kind::thin, fmt::format("{} cases of each obligation, and {:.0f} are the least",
-                                                              options_.cases, std::ceil(kMinDepth * kDefaultCases))};
-    result_.seconds = seconds_since(begin);
+    result_.depth = std::min(1.0, static_cast<double>(rounds_) / kDefaultCases);
+    if (rounds_ < kLeastRounds && !result_.falsified() && !result_.unavailable())
+      result_.shortfall = {Shortfall::Kind::thin,
+                           fmt::format("{} cases of each obligation, and {} are the least", rounds_, kLeastRounds)};
+    result_.seconds = seconds_since(begin_);
     return to_json(op_, result_);
   }
 
  private:
-  /// One case of every obligation: a small one, or one of any size.
-  void round(int number) {
+  /// The time is up, but not before every obligation has had a case, with evidence as far as twenty cases give it.
+  bool is_enough(std::size_t o, int number) const {
+    if (options_.time.count() == 0 || number == 0 || Clock::now() - begin_ < options_.time) return false;
+    if (result_.falsified()) return true;
+    return !(options_.to_floor && rounds_ < kLeastRounds) &&
+           !(number < kRoundsForEvidence && lacks_evidence(result_.obligations[o]));
+  }
+  static bool lacks_evidence(const ObligationResult& record) {
+    return record.cases > 0 &&
+           (record.elements == 0 ||
+            record.evidence < std::min(kMinEvidence, kMinShare * static_cast<double>(record.elements)));
+  }
+
+  /// One case of every obligation: a small one, or one of any size. Returns false once there is enough of all.
+  bool round(int number) {
     const std::uint64_t seed = derive(options_.seed, fmt::format("case {}", number));
-    const Case drawn[] = {draw(kernel_.system(), false, derive(seed, "any size"), options_.dims),
-                          draw(kernel_.system(), true, derive(seed, "small"), options_.dims)};
+    const System& system = kernel_.system();
+    std::optional<Case> practice;
+    if (options_.dims.empty())
+      practice = draw_practice(system, kernel_.kernel().backend, number, derive(seed, "practice"));
+    const Case drawn[] = {practice ? *practice : draw(system, false, derive(seed, "any size"), options_.dims),
+                          draw(system, true, derive(seed, "small"), options_.dims)};
     const SystemTrial trials[] = {{kernel_, drawn[0]}, {kernel_, drawn[1]}};
+    bool any = false, whole = true;
     for (std::size_t o = 0; o < obligations_.size() && !stop_; ++o) {
       if (result_.obligations[o].verdict != Verdict::passed) continue;
+      if (is_enough(o, number)) {
+        whole = false;
+        continue;
+      }
+      any = true;
       const bool small = !obligations_[o]->any_size;
       one_case(o, drawn[small], trials[small]);
     }
+    rounds_ += whole;
+    return any;
   }
 
   void one_case(std::size_t o, const Case& c, const SystemTrial& trial) {
@@ -89,7 +129,7 @@ class Campaign {
     ++total_;
     if (progress_) progress_(*obligations_[o], c, total_);
     trial.bounds = 0;
-    const Outcome outcome = outcome_of(*obligations_[o], trial);
+    const Outcome outcome = c.region < 0 ? outcome_of(*obligations_[o], trial) : if_it_fits(*obligations_[o], trial);
     ++record.tried.cases;
     record.cases += outcome.kind != Outcome::Kind::not_applicable;
     record.elements += outcome.elements, record.nonzero += outcome.nonzero;
@@ -118,7 +158,7 @@ class Campaign {
       record.verdict = Verdict::not_applicable, record.reason = record.inapplicable;
     } else if (record.elements == 0) {
       record.verdict = Verdict::mistrusted, record.reason = "no element was compared with a small bound";
-    } else if (record.evidence < std::min(kMinEvidence, kMinShare * static_cast<double>(record.elements))) {
+    } else if (lacks_evidence(record)) {
       record.verdict = Verdict::mistrusted;
       record.reason = fmt::format("{} of {} expected values are zero, or within their bounds of it",
                                   record.elements - evidence, record.elements);
@@ -193,7 +233,8 @@ class Campaign {
   KernelResult result_;
   std::vector<std::vector<double>> ratios_;
   std::vector<std::int64_t> bounds_;
-  int total_ = 0;
+  const Clock::time_point begin_ = Clock::now();
+  int total_ = 0, rounds_ = 0;
   bool stop_ = false;
 };
 

@@ -22,13 +22,6 @@ std::size_t stretch_of(const Tensor& tensor) {
          size_of(tensor.dtype);
 }
 
-/// Copies a tensor from the device, with the gaps between its rows.
-Bytes download(Device& device, const Tensor& tensor) {
-  Bytes bytes(stretch_of(tensor));
-  if (!bytes.empty()) device.download(bytes.data(), tensor.data, bytes.size());
-  return bytes;
-}
-
 float element(DType dtype, const std::byte* at) {
   const auto as = [&]<class T>(T value) {
     std::memcpy(&value, at, sizeof value);
@@ -49,16 +42,22 @@ std::size_t byte_of(const Tensor& tensor, Index n) {
   return static_cast<std::size_t>(offset_of(tensor.shape, tensor.strides, n)) * size_of(tensor.dtype);
 }
 
-std::vector<float> floats(const Tensor& tensor, const Bytes& bytes) {
+bool is_dense(const Tensor& tensor) { return View<const float>(nullptr, tensor.shape, tensor.strides).contiguous(); }
+
+std::vector<float> floats(const Tensor& tensor, const std::byte* bytes) {
+  if (tensor.dtype == DType::f32 && is_dense(tensor)) {
+    const auto* const first = reinterpret_cast<const float*>(bytes);
+    return {first, first + tensor.shape.size()};
+  }
   std::vector<float> values(static_cast<std::size_t>(tensor.shape.size()));
   for (std::size_t n = 0; n < values.size(); ++n)
-    values[n] = element(tensor.dtype, bytes.data() + byte_of(tensor, static_cast<Index>(n)));
+    values[n] = element(tensor.dtype, bytes + byte_of(tensor, static_cast<Index>(n)));
   return values;
 }
 
 /// The first element whose bits differ between two stretches of a tensor.
 std::optional<Index> difference(const Tensor& tensor, const std::byte* a, const std::byte* b) {
-  if (std::equal(a, a + stretch_of(tensor), b)) return {};
+  if (const std::size_t bytes = stretch_of(tensor); bytes == 0 || std::memcmp(a, b, bytes) == 0) return {};
   for (Index n = 0; n < tensor.shape.size(); ++n)
     if (const std::size_t at = byte_of(tensor, n); !std::equal(a + at, a + at + size_of(tensor.dtype), b + at))
       return n;
@@ -71,26 +70,34 @@ class Checker {
     const program::Program& program = session_.program();
     for (const program::Storage& storage : program.storages)
       memory_.emplace_back(static_cast<std::size_t>(storage.elements) * size_of(storage.dtype));
-    written_by_.assign(program.storages.size(), "the host");
+    written_by_.assign(program.storages.size(), "the host"), is_written_.resize(program.storages.size());
+    for (const program::Step& step : program.steps)
+      for (std::size_t t = 0; t < step.tensors.size(); ++t)
+        if (step.op->tensors[t].role != Role::in) is_written_[storage(step.tensors[t])] = true;
   }
 
   CheckedRun run() {
-    each_value_that_lasts([&](Value v, const Tensor& tensor) { remember(v, tensor, download(device_, tensor)); });
-    const std::vector<Bytes> before = memory_;
+    each_value_that_lasts([&](Value v, const Tensor& tensor) { remember(v, tensor, bytes_of(tensor)); });
     session_.run();
     std::vector<Bytes> whole;
-    each_value_that_lasts([&](Value, const Tensor& tensor) { whole.push_back(download(device_, tensor)); });
-    each_value_that_lasts([&](Value v, const Tensor& tensor) { restore(v, tensor, before); });
+    each_value_that_lasts([&](Value v, const Tensor& tensor) {
+      const std::byte* const bytes = bytes_of(tensor);
+      whole.emplace_back();
+      if (is_written_[storage(v)] || difference(tensor, bytes, recorded(v)))
+        whole.back().assign(bytes, bytes + stretch_of(tensor));
+    });
+    each_value_that_lasts([&](Value v, const Tensor& tensor) { restore(v, tensor); });
     const std::size_t steps = session_.program().steps.size();
     for (std::size_t s = 0; s < steps && !checked_.fault; ++s) check(s);
     if (checked_.fault) return checked_;
     std::size_t next = 0;
     each_value_that_lasts([&](Value v, const Tensor& tensor) {
-      const Bytes now = download(device_, tensor), &once = whole[next++];
-      expect_same(steps, v, tensor, now.data(), recorded(v), Finding::Kind::out_of_bounds,
+      const Bytes& once = whole[next++];
+      const std::byte* const now = bytes_of(tensor);
+      expect_same(steps, v, tensor, now, recorded(v), Finding::Kind::out_of_bounds,
                   "a step wrote here, although it is no result of it");
-      if (deterministic_)
-        expect_same(steps, v, tensor, once.data(), now.data(), Finding::Kind::bits,
+      if (deterministic_ && !once.empty())
+        expect_same(steps, v, tensor, once.data(), now, Finding::Kind::bits,
                     "the whole run and the run step by step differ");
     });
     return checked_;
@@ -113,6 +120,16 @@ class Checker {
       }
   }
 
+  /// A tensor's elements as they are, with the gaps between its rows; of a device that the host does not see, until the
+  /// next call.
+  const std::byte* bytes_of(const Tensor& tensor) {
+    if (device_.host_visible()) return static_cast<const std::byte*>(tensor.data);
+    const std::size_t bytes = stretch_of(tensor);
+    if (downloaded_.size() < bytes) downloaded_.resize(bytes);
+    if (bytes != 0) device_.download(downloaded_.data(), tensor.data, bytes);
+    return downloaded_.data();
+  }
+
   std::size_t storage(Value v) const { return static_cast<std::size_t>(session_.program()[v].storage); }
   /// The first byte of a value in a copy of its storage.
   std::size_t begin(Value v) const {
@@ -121,16 +138,19 @@ class Checker {
   const std::byte* recorded(Value v) const { return memory_[storage(v)].data() + begin(v); }
 
   /// Notes a value's elements, and nothing of the gaps between its rows.
-  void remember(Value v, const Tensor& tensor, const Bytes& bytes) {
+  void remember(Value v, const Tensor& tensor, const std::byte* bytes) {
     std::byte* const to = memory_[storage(v)].data() + begin(v);
+    if (is_dense(tensor)) {
+      std::copy_n(bytes, stretch_of(tensor), to);
+      return;
+    }
     for (Index n = 0; n < tensor.shape.size(); ++n) {
       const std::size_t at = byte_of(tensor, n);
-      std::memcpy(to + at, bytes.data() + at, size_of(tensor.dtype));
+      std::memcpy(to + at, bytes + at, size_of(tensor.dtype));
     }
   }
-  void restore(Value v, const Tensor& tensor, const std::vector<Bytes>& before) {
-    const std::size_t bytes = stretch_of(tensor);
-    if (bytes != 0) device_.upload(tensor.data, before[storage(v)].data() + begin(v), bytes);
+  void restore(Value v, const Tensor& tensor) {
+    if (const std::size_t bytes = stretch_of(tensor); bytes != 0) device_.upload(tensor.data, recorded(v), bytes);
   }
 
   /// Fails with this kind and meaning if the stretches differ.
@@ -167,9 +187,8 @@ class Checker {
     for (std::size_t t = 0; t < call.tensors.size(); ++t) {
       problem.values.emplace_back();
       if (op.tensors[t].role == Role::out) continue;
-      const Bytes now = download(device_, call.tensors[t]);
-      expect_same(s, step.tensors[t], call.tensors[t], now.data(), recorded(step.tensors[t]),
-                  Finding::Kind::out_of_bounds,
+      const std::byte* const now = bytes_of(call.tensors[t]);
+      expect_same(s, step.tensors[t], call.tensors[t], now, recorded(step.tensors[t]), Finding::Kind::out_of_bounds,
                   fmt::format("it reads what is no longer as {} left it", written_by_[storage(step.tensors[t])]));
       problem.values.back() = floats(call.tensors[t], now);
     }
@@ -179,9 +198,9 @@ class Checker {
     Run results;
     for (std::size_t t = 0; t < call.tensors.size(); ++t) {
       const Value v = step.tensors[t];
-      const Bytes now = download(device_, call.tensors[t]);
+      const std::byte* const now = bytes_of(call.tensors[t]);
       if (op.tensors[t].role == Role::in) {
-        expect_same(s, v, call.tensors[t], now.data(), recorded(v), Finding::Kind::out_of_bounds,
+        expect_same(s, v, call.tensors[t], now, recorded(v), Finding::Kind::out_of_bounds,
                     "it changed what it only reads");
         continue;
       }
@@ -208,7 +227,9 @@ class Checker {
   Session& session_;
   Device& device_;
   std::uint64_t seed_;
+  Bytes downloaded_;
   std::vector<Bytes> memory_;            ///< of each storage: what the host and the steps so far have put there
+  std::vector<bool> is_written_;         ///< of each storage: some step writes to it
   std::vector<std::string> written_by_;  ///< of each storage: its last writer
   bool deterministic_ = true;
   Worker idle_{std::chrono::seconds(1), 4096};  ///< judges run no kernel

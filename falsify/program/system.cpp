@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "core/errors.hpp"
+#include "falsify/engine/joint.hpp"
 
 namespace assay::falsify {
 namespace {
@@ -42,16 +43,17 @@ constexpr ParamInfo kTheta{.name = "theta", .max = 1e7, .typical = 10000, .says 
     kTied{.name = "tied_head", .says = "1: logits by the table of embeddings", .choices = kSwitch},
     kAdapters{
         .name = "adapters", .max = 127, .says = "sum of 1 q, 2 k, 4 v, 8 o, 16 gate, 32 up, 64 down", .integer = true},
-    kAlpha{.name = "alpha", .min = 0.25, .max = 64, .typical = 8, .says = "an adapter counts alpha / rank times"};
+    kAlpha{.name = "alpha", .min = 0.25, .max = 64, .typical = 8, .says = "an adapter counts alpha / rank times"},
+    kFrozen{.name = "frozen", .says = "1: where there are adapters, nothing else trains", .choices = kSwitch};
 
 constexpr DimInfo kAttentionDims[] = {kBatch, kS, kLength, kHidden, kKvHeads, kHeads, kHeadDim, kRank},
                   kFeedForwardDims[] = {kBatch, kS, kHidden, kIntermediate, kRank},
                   kLayerDims[] = {kBatch, kS, kLength, kHidden, kIntermediate, kKvHeads, kHeads, kHeadDim, kRank},
                   kLossDims[] = {kBatch, kS,       kLength, kHidden,     kIntermediate, kKvHeads,
                                  kHeads, kHeadDim, kLayers, kVocabulary, kRank};
-constexpr ParamInfo kAttentionParams[] = {kTheta, kEps, kQkvBias, kQkNorm, kCausal, kAdapters, kAlpha},
-                    kFeedForwardParams[] = {kEps, kAdapters, kAlpha},
-                    kLossParams[] = {kTheta, kEps, kQkvBias, kQkNorm, kCausal, kTied, kAdapters, kAlpha};
+constexpr ParamInfo kAttentionParams[] = {kTheta, kEps, kQkvBias, kQkNorm, kCausal, kAdapters, kAlpha, kFrozen},
+                    kFeedForwardParams[] = {kEps, kAdapters, kAlpha, kFrozen},
+                    kLossParams[] = {kTheta, kEps, kQkvBias, kQkNorm, kCausal, kTied, kAdapters, kAlpha, kFrozen};
 
 constexpr std::string_view kProjectionEquation = "linear(x) = x Wᵀ + bias + alpha / rank (x Aᵀ) Bᵀ",
                            kNormEquation = "norm(x) = x / sqrt(mean(x²) + eps) w, row by row",
@@ -70,6 +72,38 @@ constexpr std::string_view kAttentionEquations[] = {kAttentionEquation, kMaskEqu
                                                "loss[i] = -weights[target] log softmax(logits[i])[target]",
                                                "layer: "
                                                "h = x + o(attention(...)), y = h + down(silu(gate(n)) up(n))"};
+
+/// A layer that is in use.
+struct Practice {
+  std::string_view name;
+  Index hidden, intermediate, kv_heads, heads, head_dim, vocabulary;
+  double theta;
+  bool qkv_bias, qk_norm, causal;
+};
+constexpr Practice kPractice[] = {
+    {"qwen2-0.5b", 896, 4864, 2, 14, 64, 151936, 1e6, true, false, true},
+    {"qwen3-0.6b", 1024, 3072, 8, 16, 128, 151936, 1e6, false, true, true},
+    {"encoder of bert's size", 768, 3072, 12, 12, 64, 32000, 0, true, false, false},
+    {"llama-3-8b", 4096, 14336, 8, 32, 128, 128256, 500000, false, false, true},
+};
+/// Layers in the turn of the cases that are of such layers: one case in 24, each once in a default campaign. A whole
+/// model costs more: only two of them (-1: none).
+constexpr int kFirst = 5, kEvery = 24;
+constexpr int kTurns[] = {0, 1, 2, 3}, kLossTurns[] = {2, -1, 0, -1};
+
+/// Shapes of practice of a system: dims that a layer gives, others drawn.
+std::vector<std::vector<Index>> shapes_of_practice(const OpDescriptor& op) {
+  std::vector<std::vector<Index>> all;
+  for (const Practice& p : kPractice) {
+    const std::map<std::string_view, Index> n{{"hidden", p.hidden},        {"intermediate", p.intermediate},
+                                              {"kv_heads", p.kv_heads},    {"heads", p.heads},
+                                              {"head_dim", p.head_dim},    {"layers", 1},
+                                              {"vocabulary", p.vocabulary}};
+    all.emplace_back();
+    for (const DimInfo& d : op.dims) all.back().push_back(n.contains(d.name) ? n.at(d.name) : kDrawnSmall);
+  }
+  return all;
+}
 
 OpDescriptor descriptor(BlockPart part) {
   OpDescriptor op;
@@ -99,16 +133,22 @@ std::vector<System> make_systems() {
   const auto lacks = [](std::string_view name) {
     return std::ranges::none_of(operations(), [&](const OpDescriptor* op) { return op->name == name; });
   };
-  for (const std::string_view name : {"attention", "cross_entropy", "embedding", "linear", "lora_linear", "matmul_nt",
-                                      "residual_add", "rmsnorm", "rope", "silu_mul"})
+  for (const std::string_view name :
+       {"attention", "attention_decode", "cache_append", "cross_entropy", "embedding", "linear", "lora_linear",
+        "matmul_nt", "residual_add", "rmsnorm", "rope", "silu_mul"})
     if (lacks(name)) return {};
   std::vector<System> all;
   for (const BlockPart part : {BlockPart::attention, BlockPart::layer, BlockPart::feed_forward, BlockPart::loss}) {
-    System system{part, descriptor(part), {}, {}};
+    System system{part, descriptor(part), {}, {}, {}, {}};
     for (const SystemObligation& o : system_obligations())
       if (std::ranges::find(o.parts, part) != o.parts.end()) system.obligations.push_back(&o);
     for (const SystemObligation* o : system.obligations) system.infos.push_back(o->info);
     system.op.obligations = system.infos;
+    system.extents = shapes_of_practice(system.op);
+    for (const int turn : {0, 1, 2, 3})
+      if (part != BlockPart::loss || std::ranges::find(kLossTurns, turn) != std::end(kLossTurns))
+        system.shapes.push_back({kPractice[turn].name, system.extents[static_cast<std::size_t>(turn)]});
+    system.op.shapes = system.shapes;
     all.push_back(std::move(system));
   }
   return all;
@@ -196,6 +236,7 @@ BlockCase block_of(const System& system, const Case& c) {
   const auto adapted = static_cast<unsigned>(given.param("adapters", 0)) & here;
   for (std::size_t p = 0; p < kProjections.size(); ++p)
     if ((adapted >> p & 1U) != 0) t.adapters.on.insert(kProjections[p]);
+  t.trains = given.param("frozen", 0) == 0 || t.adapters.on.empty();
   check(t);
   return b;
 }
@@ -219,7 +260,8 @@ Case everything(const System& system, bool tied_head) {
                                              {"causal", 1},
                                              {"tied_head", tied_head ? 1 : 0},
                                              {"adapters", 127},
-                                             {"alpha", 8}};
+                                             {"alpha", 8},
+                                             {"frozen", 0}};
   Case c;
   for (const DimInfo& d : system.op.dims) c.dims.push_back(static_cast<Index>(n.at(d.name)));
   for (const ParamInfo& p : system.op.params) c.params.push_back(n.at(p.name));
@@ -255,6 +297,7 @@ Case draw(const System& system, bool small, std::uint64_t seed, std::span<const 
   n["alpha"] = static_cast<double>(one_of({2, 8, 16}));
   Case c;
   c.seed = random.bits();
+  n["frozen"] = random.chance(0.25);
   for (std::size_t d = 0; d < system.op.dims.size(); ++d)
     c.dims.push_back(d < given.size() && given[d] != kDrawnSmall ? given[d]
                                                                  : static_cast<Index>(n.at(system.op.dims[d].name)));
@@ -272,6 +315,54 @@ Case draw(const System& system, bool small, std::uint64_t seed, std::span<const 
   else if (Index* shared = at("kv_heads"); shared != nullptr && now.dim("heads", 1) % *shared != 0) *shared = 1;
   for (std::size_t p = 0; p < c.params.size(); ++p)
     if (system.op.params[p].name == "theta" && now.dim("head_dim", 2) % 2 != 0) c.params[p] = 0;
+  return c;
+}
+
+std::optional<Case> draw_practice(const System& system, Backend backend, int number, std::uint64_t seed) {
+  if (number % kEvery != kFirst) return {};
+  const bool loss = system.part == BlockPart::loss;
+  const int turn = (loss ? kLossTurns : kTurns)[static_cast<std::size_t>(number / kEvery) % std::size(kTurns)];
+  if (turn < 0) return {};
+  const Practice& p = kPractice[turn];
+  Random random(seed);
+  const auto one_of = [&](std::initializer_list<Index> all) { return all.begin()[random.below(all.size())]; };
+  const auto batch = one_of({1, 1, 2}), rank = one_of({8, 16}), adapters = one_of({0, 53, 117, 127});
+  const bool padded = random.chance(0.4);
+  // Gradients of so many weights cost more than the layer: practice adapts such layers.
+  const bool frozen = loss || p.hidden * p.intermediate > 1 << 24 || random.chance(0.5);
+  std::map<std::string_view, double> n{{"batch", batch},
+                                       {"s", 1},
+                                       {"length", 1},
+                                       {"rank", rank},
+                                       {"theta", p.theta},
+                                       {"eps", 1e-6},
+                                       {"qkv_bias", p.qkv_bias},
+                                       {"qk_norm", p.qk_norm},
+                                       {"causal", p.causal},
+                                       {"tied_head", 1},
+                                       {"adapters", adapters == 0 && frozen ? 127 : adapters},
+                                       {"alpha", 16},
+                                       {"frozen", frozen}};
+  const auto region = std::ranges::find(system.op.shapes, p.name, &ShapeRegion::name) - system.op.shapes.begin();
+  Case c;
+  c.seed = random.bits(), c.region = static_cast<int>(region);
+  for (std::size_t d = 0; d < system.op.dims.size(); ++d)
+    if (const Index extent = system.op.shapes[static_cast<std::size_t>(region)].extents[d]; extent != kDrawnSmall)
+      n[system.op.dims[d].name] = static_cast<double>(extent);
+  const auto with_rows = [&](Index s) {
+    n["s"] = static_cast<double>(s), n["length"] = static_cast<double>(padded ? s / 2 + 1 : s);
+    c.dims.clear(), c.params.clear();
+    for (const DimInfo& d : system.op.dims) c.dims.push_back(static_cast<Index>(n.at(d.name)));
+    for (const ParamInfo& param : system.op.params) c.params.push_back(n.at(param.name));
+    double seconds = 0;
+    for (const Step& step : Block(block_of(system, c)).differentiated().program.steps)
+      seconds += case_cost(*step.op, step.dims, traits(backend).blocks, OracleUse::sample);
+    return seconds;
+  };
+  // As many rows as cost at most a second more than a single one.
+  const double least = with_rows(1);
+  for (const Index s : {one_of({64, 50, 33}), one_of({17, 16}), Index{7}, Index{4}, Index{2}, Index{1}})
+    if (with_rows(s) <= least + 1) return c;
   return c;
 }
 

@@ -24,6 +24,8 @@ struct System {
   OpDescriptor op;
   std::vector<const SystemObligation*> obligations;
   std::vector<ObligationInfo> infos;  ///< what op.obligations looks at
+  std::vector<ShapeRegion> shapes;    ///< what op.shapes looks at: layers that are in use, by name
+  std::vector<std::vector<Index>> extents;
 };
 
 /// Returns all of them, or none in a program that lacks the operations they are made of.
@@ -58,6 +60,10 @@ Case everything(const System& system, bool tied_head = false);
 /// Draws a case of at most `small` places a dim, whose whole bounds stay small, or of any size. Dims that are given
 /// (not kDrawnSmall) stay.
 Case draw(const System& system, bool small, std::uint64_t seed, std::span<const Index> given = {});
+
+/// Draws a case of a layer that is in use, if it is the turn of one. It has few rows: as many as the back end affords, by
+/// a cost that is a function of the dims and of no clock.
+std::optional<Case> draw_practice(const System& system, Backend backend, int number, std::uint64_t seed);
 
 /// One case on one back end.
 class SystemTrial {
@@ -99,7 +105,7 @@ std::span<const SystemObligation> system_obligations();
 using SystemProgress = std::function<void(const SystemObligation&, const Case&, int number)>;
 
 /// Tries every obligation of the system on options.cases cases. A counterexample is shrunk. The result is a kernel's of a
-/// report. Uses cases, seed, only, stop_at_first, shrink, shrink_budget and dims of the options.
+/// report. Uses all options but limit and largest.
 nlohmann::json run_campaign(const SystemKernel& kernel, const CampaignOptions& options,
                             const SystemProgress& progress = {});
 

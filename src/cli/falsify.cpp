@@ -190,32 +190,65 @@ falsify::CampaignOptions campaign_options(const Options& o, std::size_t kernels,
   return options;
 }
 
-int run_systems(const Options& o) {
-  if (!o.time.empty() || !o.kernel_time.empty() || !o.shard.empty() || !o.journal.empty() || o.largest != 0)
-    throw InputError("selection", "systems take no --time, --kernel-time, --shard, --journal or --largest",
-                     "use --cases and --dims");
-  if (!o.backend.empty()) backend_from(o.backend);
+/// Runs the campaigns of `chosen`, a shard of `all` or all of it, and publishes their report.
+int run_campaigns(
+    const Options& o, const falsify::CampaignOptions& options, const std::vector<const Kernel*>& all,
+    const std::vector<const Kernel*>& chosen, const plugin::ForeignKernel* foreign,
+    const std::function<std::vector<nlohmann::json>(const falsify::PoolProgress&, falsify::Journal*)>& campaigns) {
   if (!o.report.empty()) falsify::expect_writable(o.report);
-  falsify::CampaignOptions options;
-  options.cases = o.cases, options.seed = parse_seed(o.seed), options.limit = parse_duration("--limit", o.limit);
-  options.only = o.obligation, options.stop_at_first = o.first;
+  const auto begin = std::chrono::steady_clock::now();
+  const std::unique_ptr<falsify::Journal> journal = open_journal(o, chosen, foreign);
+  std::size_t finished = journal != nullptr ? journal->results().size() : 0;
+  ProgressLine line(o.quiet || o.json, time_plan(o, options));
+  std::vector<nlohmann::json> results;
+  try {
+    const CatchSignals catching;
+    const auto progress = [&](const falsify::PoolStatus& s) {
+      finished += s.last != nullptr;
+      line.update(s);
+    };
+    results = campaigns(progress, journal.get());
+  } catch (const EndedBySignal& ended) {
+    line.finish();
+    return interrupted(o, ended.signal, finished, chosen.size());
+  }
+  line.finish();
+  std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+  if (journal != nullptr) seconds += journal->spent();
+  nlohmann::json report = falsify::make_report(std::move(results), settings(o), seconds.count());
+  if (!o.shard.empty()) report["whole"] = whole_run(o, all, foreign);
+  if (foreign != nullptr) falsify::name_foreign(report, foreign->source());
+  report["exit_code"] = exit_code(report);
+  publish(report, o.report, o.json);
+  for (const auto& k : report["kernels"])
+    for (const auto& x : k["obligations"])
+      if (!o.json && x["verdict"] == "passed" && x.contains("reason") &&
+          falsify::find_system(k["op"].get<std::string>()))
+        fmt::print("{}  {}: {}\n", k["kernel"].get<std::string>(), x["id"].get<std::string>(),
+                   x["reason"].get<std::string>());
+  return report["exit_code"].get<int>();
+}
+
+int run_systems(const Options& o) {
+  if (o.largest != 0)
+    throw InputError("--largest", "is for the cases `by: large` of operations, and systems have none", "use --dims");
   for (const std::string& name : o.ops)
     if (const auto all = falsify::find_system(name)->op.obligations;
         !o.obligation.empty() && std::ranges::find(all, o.obligation, &ObligationInfo::id) == all.end())
       throw InputError("--obligation " + o.obligation, name + " does not have it",
                        "`assay explain " + name + "` lists the ids");
-  const auto begin = std::chrono::steady_clock::now();
-  std::vector<nlohmann::json> results = falsify_systems(o.ops, o.backend, o.kernel, o.dims, options, jobs_for(o.jobs));
-  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
-  nlohmann::json report = falsify::make_report(std::move(results), settings(o), seconds.count());
-  report["exit_code"] = exit_code(report);
-  publish(report, o.report, o.json);
-  for (const auto& k : report["kernels"])
-    for (const auto& x : k["obligations"])
-      if (!o.json && x["verdict"] == "passed" && x.contains("reason"))
-        fmt::print("{}  {}: {}\n", k["kernel"].get<std::string>(), x["id"].get<std::string>(),
-                   x["reason"].get<std::string>());
-  return report["exit_code"].get<int>();
+  const std::vector<falsify::SystemKernel> all = kernels_of_systems(o.ops, o.backend, o.kernel),
+                                           chosen = o.shard.empty() ? all : shard_of(all, parse_shard(o.shard));
+  const auto own = [](const std::vector<falsify::SystemKernel>& systems) {
+    std::vector<const Kernel*> kernels;
+    for (const falsify::SystemKernel& k : systems) kernels.push_back(&k.kernel());
+    return kernels;
+  };
+  falsify::CampaignOptions options = campaign_options(o, chosen.size(), parse_duration("--limit", o.limit));
+  options.dims = dims_of_system(o.ops, o.dims, options.seed);
+  return run_campaigns(o, options, own(all), own(chosen), nullptr, [&](const auto& progress, auto* journal) {
+    return falsify_systems(chosen, options, jobs_for(o.jobs), progress, journal);
+  });
 }
 
 int run(const Options& o) {
@@ -229,34 +262,9 @@ int run(const Options& o) {
   expect_cases(o, operation(all.front()->op), options.dims,
                std::clamp(jobs_for(o.jobs), 1, std::max(1, static_cast<int>(chosen.size()))));
   if (foreign) expect_taken(o, operation(foreign->kernel().op), foreign->kernel(), options.dims);
-  if (!o.report.empty()) falsify::expect_writable(o.report);
-  const auto begin = std::chrono::steady_clock::now();
-  const std::unique_ptr<falsify::Journal> journal = open_journal(o, chosen, foreign.get());
-  std::size_t finished = journal != nullptr ? journal->results().size() : 0;
-  ProgressLine line(o.quiet || o.json, time_plan(o, options));
-  std::vector<nlohmann::json> results;
-  try {
-    const CatchSignals catching;
-    results = falsify::run_pool(
-        chosen, options, jobs_for(o.jobs),
-        [&](const falsify::PoolStatus& s) {
-          finished += s.last != nullptr;
-          line.update(s);
-        },
-        journal.get());
-  } catch (const EndedBySignal& ended) {
-    line.finish();
-    return interrupted(o, ended.signal, finished, chosen.size());
-  }
-  line.finish();
-  std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
-  if (journal != nullptr) seconds += journal->spent();
-  nlohmann::json report = falsify::make_report(std::move(results), settings(o), seconds.count());
-  if (!o.shard.empty()) report["whole"] = whole_run(o, all, foreign.get());
-  if (foreign) falsify::name_foreign(report, foreign->source());
-  report["exit_code"] = exit_code(report);
-  publish(report, o.report, o.json);
-  return report["exit_code"].get<int>();
+  return run_campaigns(o, options, all, chosen, foreign.get(), [&](const auto& progress, auto* journal) {
+    return falsify::run_pool(chosen, options, jobs_for(o.jobs), progress, journal);
+  });
 }
 
 }  // namespace

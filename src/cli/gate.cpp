@@ -1,4 +1,5 @@
-// `assay gate`: kernels touched by a change are falsified or have evidence; all others are proven unchanged.
+// `assay gate`: kernels touched by a change are falsified or have evidence; all others are proven unchanged. Systems
+// are falsified on the CPU if their sources change.
 #include "falsify/gate/gate.hpp"
 
 #include <fmt/format.h>
@@ -16,6 +17,7 @@
 #include "cli/local_devices.hpp"
 #include "cli/progress.hpp"
 #include "cli/publish.hpp"
+#include "cli/systems.hpp"
 #include "cli/values.hpp"
 #include "core/files.hpp"
 #include "falsify/engine/pool.hpp"
@@ -37,6 +39,9 @@ using std::chrono::milliseconds;
 constexpr milliseconds kTime{40'000}, kTimeOfEach{3'000};
 /// Maximum number of kernels named on a line of the summary, and of lines about inputs that no hash covers.
 constexpr std::size_t kNamed = 6, kShown = 20;
+/// Cases of each obligation of a system: the fewest whose verdict is not thin.
+constexpr int kSystemCases = 34;
+static_assert(kSystemCases >= falsify::kMinDepth * falsify::kDefaultCases);
 
 struct Options : Output {
   std::string base, root = ".", build, time, report, signers, seed, limit = "10s";
@@ -51,6 +56,8 @@ struct Plan {
   falsify::Tree before, now;
   std::vector<falsify::Subject> subjects;
   std::vector<falsify::ChangedKernel> touched;
+  std::map<std::string, std::string>
+      systems;                      ///< sources of systems that differ from the base: current digests by path
   std::string machine;              ///< differences from ci/environment.lock, in a sentence
   std::vector<std::string> unseen;  ///< inputs that no hash covers, a sentence each
   std::string older;                ///< a source that this program was not built from
@@ -81,6 +88,15 @@ void expect_right(const Options& o, const std::vector<falsify::Subject>& subject
       throw InputError("--agree " + kernel, "is no kernel", "name one by its id, as `assay list` does");
 }
 
+/// Returns the digest of every file that only systems depend on.
+std::map<std::string, std::string> sources_of_systems(const falsify::Tree& tree) {
+  falsify::Includes includes(tree);
+  std::map<std::string, std::string> digests;
+  for (const char* folder : {"src/program/", "falsify/program/"})
+    for (const std::string& path : tree.below(folder)) digests[path] = includes.own_digest(path);
+  return digests;
+}
+
 Plan make_plan(const Options& o) {
   Plan plan;
   plan.subjects = falsify::subjects();
@@ -105,6 +121,11 @@ Plan make_plan(const Options& o) {
   const falsify::Environment machine = this_machine(build.get());
   plan.machine = falsify::machine_sentence(falsify::lock_of(plan.now), machine);
   plan.touched = falsify::touched(plan.subjects, plan.before, plan.now, machine);
+  const std::map<std::string, std::string> was = sources_of_systems(plan.before), is = sources_of_systems(plan.now);
+  for (const auto* one : {&was, &is})
+    for (const auto& [path, digest] : *one)
+      if (!was.contains(path) || !is.contains(path) || was.at(path) != is.at(path))
+        plan.systems[path] = is.contains(path) ? is.at(path) : "";
   return plan;
 }
 
@@ -137,6 +158,14 @@ std::string summary(const Plan& plan, const Options& o) {
                         fmt::join(ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(shown), ", "),
                         ids.size() > shown ? fmt::format(" and {} more", ids.size() - shown) : "");
   }
+  if (!plan.systems.empty()) {
+    std::vector<std::string_view> files;
+    for (const auto& [path, digest] : plan.systems)
+      if (files.size() < kNamed) files.push_back(path);
+    const std::size_t more = plan.systems.size() - files.size();
+    text += fmt::format("all systems touched\n  ({}{})\n", fmt::join(files, ", "),
+                        more > 0 ? fmt::format(" and {} more", more) : "");
+  }
   return text;
 }
 
@@ -153,10 +182,11 @@ json to_json(const falsify::ChangedKernel& t) {
 }
 
 /// Returns a seed that depends on the sources only: different changes meet different cases.
-std::uint64_t seed_of(const std::vector<falsify::ChangedKernel>& touched) {
+std::uint64_t seed_of(const Plan& plan) {
   std::string text;
-  for (const falsify::ChangedKernel& t : touched)
+  for (const falsify::ChangedKernel& t : plan.touched)
     for (const auto& [part, files] : t.fingerprint) text += files->hash;
+  for (const auto& [path, digest] : plan.systems) text += digest;
   std::uint64_t seed = 0;
   const std::string digest = sha256(text);
   std::from_chars(digest.data(), digest.data() + 16, seed, 16);
@@ -253,6 +283,8 @@ struct Result {
 json plan_json(const Plan& plan) {
   json document{{"schema", "assay-gate/1"}, {"base", plan.base},     {"kernels", plan.subjects.size()},
                 {"machine", plan.machine},  {"unseen", plan.unseen}, {"older_than", plan.older}};
+  document["systems"] = json::array();
+  for (const auto& [path, digest] : plan.systems) document["systems"].push_back(path);
   document["touched"] = json::array();
   for (const falsify::ChangedKernel& t : plan.touched) document["touched"].push_back(to_json(t));
   return document;
@@ -293,6 +325,31 @@ std::string to_text(const Result& result) {
   return text;
 }
 
+/// Tries all systems on the CPU: their sources are the same on every back end, and each step's kernel is falsified there.
+std::vector<json> judge_systems(const Plan& plan, const Options& o, std::uint64_t seed) {
+  std::vector<std::string> names;
+  for (const falsify::System& system : falsify::systems()) names.emplace_back(system.op.name);
+  if (plan.systems.empty() || names.empty()) return {};
+  auto sources = std::make_shared<falsify::Files>();
+  sources->digests = sources_of_systems(plan.now);
+  sources->digests.insert(plan.systems.begin(), plan.systems.end());  // what was removed
+  expect_built_from({{falsify::Part::kernel, sources}}, plan.now);
+  falsify::CampaignOptions options;
+  options.cases = kSystemCases, options.seed = seed, options.limit = parse_duration("--limit", o.limit);
+  const int jobs = jobs_for(o.jobs), count = static_cast<int>(names.size());
+  if (!o.time.empty()) {
+    options.cases = falsify::kGateDraws;
+    options.time = parse_duration("--time", o.time) * std::min(jobs, count) / count;
+  }
+  if (!o.json) fmt::print("falsifying all systems on the CPU, seed {}\n", seed);
+  std::fflush(stdout);
+  ProgressLine line(o.quiet || o.json, {.kernel = options.time, .jobs = jobs}, "systems");
+  auto results = falsify_systems(kernels_of_systems(names, "cpu", ""), options, jobs,
+                                 [&](const falsify::PoolStatus& s) { line.update(s); });
+  line.finish();
+  return results;
+}
+
 Result judge(const Plan& plan, const Options& o) {
   const auto begin = std::chrono::steady_clock::now();
   const LocalKernels here = look_around(plan, o);
@@ -302,7 +359,7 @@ Result judge(const Plan& plan, const Options& o) {
   options.cases = falsify::kGateDraws;
   options.time = time * std::min(jobs, count) / count;
   options.to_floor = o.time.empty();
-  options.seed = o.seed.empty() ? seed_of(plan.touched) : parse_seed(o.seed);
+  options.seed = o.seed.empty() ? seed_of(plan) : parse_seed(o.seed);
   options.limit = parse_duration("--limit", o.limit);
   if (!o.json && !here.kernels.empty())
     fmt::print("falsifying {} of them in about {} s, seed {}\n", here.kernels.size(), (time.count() + 999) / 1000,
@@ -314,6 +371,7 @@ Result judge(const Plan& plan, const Options& o) {
   ProgressLine line(o.quiet || o.json, {.whole = time, .kernel = options.time, .jobs = jobs});
   auto results = falsify::run_pool(here.kernels, options, jobs, [&](const falsify::PoolStatus& s) { line.update(s); });
   line.finish();
+  std::ranges::move(judge_systems(plan, o, options.seed), std::back_inserter(results));
   for (const falsify::Checked& c : result.evidence)
     if (!c.accepted) results.push_back(falsify::refused_entry(c));
   result.report = falsify::make_report(std::move(results),
@@ -386,7 +444,7 @@ Command add_gate(Parser& parser) {
   command.flag("--lock", o->lock, "Write what this machine has to ci/environment.lock, and run nothing").excludes(base);
   command.option(
       "--time", o->time,
-      "Falsify about this long in all, as in 90s, 10m, however thin verdicts are (default: 40s, or 3s a kernel where many are touched, and as much more as it takes for none to be)");
+      "Falsify kernels about this long in all, and systems as long again, as in 90s, 10m, however thin verdicts are (default: 40s, or 3s a kernel where many are touched, and as much more as it takes for none to be)");
   command.option("--signers", o->signers,
                  "Evidence must be signed by one of these (a file of allowed signers: man ssh-keygen)");
   command.option("--root", o->root, "The checkout that this assay was built from").with_default();

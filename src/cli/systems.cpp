@@ -32,25 +32,6 @@ program::Program whole_program(const System& system) {
   return falsify::Block(block_of(system, everything(system))).differentiated().program;
 }
 
-std::vector<SystemKernel> kernels_of_systems(const std::vector<std::string>& names, const std::string& backend,
-                                             const std::string& kernel) {
-  const Kernel* const of_steps = kernel.empty() ? nullptr : &assay::kernel(kernel);
-  std::vector<SystemKernel> chosen;
-  for (const std::string& name : names) {
-    const System& system = *find_system(name);
-    const auto is_its = [&](const program::Step& step) { return step.op->name == of_steps->op; };
-    if (of_steps != nullptr && std::ranges::none_of(whole_program(system).steps, is_its))
-      throw InputError("--kernel " + kernel, fmt::format("{} has no step that is {}", name, of_steps->op),
-                       fmt::format("`assay explain {}` lists its steps", name));
-    for (const Backend b : {Backend::cpu, Backend::cuda_host, Backend::vulkan, Backend::cuda}) {
-      if (of_steps != nullptr ? of_steps->backend != b : !backend.empty() && backend_from(backend) != b) continue;
-      if (backend.empty() && std::ranges::none_of(kernels(), [&](const Kernel& k) { return k.backend == b; })) continue;
-      chosen.emplace_back(system, b, of_steps);
-    }
-  }
-  return chosen;
-}
-
 /// The case in which a process was when it ended.
 struct Last {
   std::string obligation;
@@ -70,21 +51,44 @@ bool name_systems(const std::vector<std::string>& names) {
   return named != 0;
 }
 
-std::vector<json> falsify_systems(const std::vector<std::string>& names, const std::string& backend,
-                                  const std::string& kernel, const std::string& dims, falsify::CampaignOptions options,
-                                  int jobs) {
-  if (!dims.empty()) {
-    if (names.size() > 1)
-      throw InputError("--dims " + dims, "gives a shape to several systems",
-                       "name one, as in `assay falsify attention_block --dims s=16,length=16`");
-    const System& system = *find_system(names[0]);
-    options.dims = falsify::dims_from_text(system.op, dims, "--dims " + dims);
-    block_of(system, draw(system, true, options.seed, options.dims));
+std::vector<SystemKernel> kernels_of_systems(const std::vector<std::string>& names, const std::string& backend,
+                                             const std::string& kernel) {
+  if (!backend.empty()) backend_from(backend);
+  const Kernel* const of_steps = kernel.empty() ? nullptr : &assay::kernel(kernel);
+  std::vector<SystemKernel> chosen;
+  for (const std::string& name : names) {
+    const System& system = *find_system(name);
+    const auto is_its = [&](const program::Step& step) { return step.op->name == of_steps->op; };
+    if (of_steps != nullptr && std::ranges::none_of(whole_program(system).steps, is_its))
+      throw InputError("--kernel " + kernel, fmt::format("{} has no step that is {}", name, of_steps->op),
+                       fmt::format("`assay explain {}` lists its steps", name));
+    for (const Backend b : kBackends) {
+      if (of_steps != nullptr ? of_steps->backend != b : !backend.empty() && backend_from(backend) != b) continue;
+      if (backend.empty() && std::ranges::none_of(kernels(), [&](const Kernel& k) { return k.backend == b; })) continue;
+      chosen.emplace_back(system, b, of_steps);
+    }
   }
-  const std::vector<SystemKernel> chosen = kernels_of_systems(names, backend, kernel);
+  return chosen;
+}
+
+std::vector<Index> dims_of_system(const std::vector<std::string>& names, const std::string& dims, std::uint64_t seed) {
+  if (dims.empty()) return {};
+  if (names.size() > 1)
+    throw InputError("--dims " + dims, "gives a shape to several systems",
+                     "name one, as in `assay falsify attention_block --dims s=16,length=16`");
+  const System& system = *find_system(names[0]);
+  std::vector<Index> given = falsify::dims_from_text(system.op, dims, "--dims " + dims);
+  block_of(system, draw(system, true, seed, given));
+  return given;
+}
+
+std::vector<json> falsify_systems(const std::vector<SystemKernel>& chosen, const falsify::CampaignOptions& options,
+                                  int jobs, const falsify::PoolProgress& progress, falsify::Journal* journal) {
   std::map<std::string, Last> last;  // by kernel
   std::vector<falsify::Task> tasks;
   for (const SystemKernel& k : chosen) {
+    const std::string id(k.kernel().id);
+    if (journal != nullptr && journal->finished(id)) continue;
     const auto before = [&](const falsify::SystemObligation& o, const falsify::Case& c, int number) {
       falsify::send({{"obligation", o.info.id}, {"case", to_json(k.system().op, c)}, {"number", number}});
       const auto steps = std::ssize(falsify::Block(block_of(k.system(), c)).differentiated().program.steps);
@@ -99,14 +103,21 @@ std::vector<json> falsify_systems(const std::vector<std::string>& names, const s
                       hang ? "its steps take longer than --limit each"
                            : fmt::format("the process that runs the program ended with wait status {:#x}", status));
     };
-    tasks.push_back(
-        {std::string(k.kernel().id), [&k, &options, before] { return run_campaign(k, options, before); }, died});
+    tasks.push_back({id, [&k, &options, before] { return run_campaign(k, options, before); }, died});
   }
-  return falsify::run_tasks(
-      tasks, jobs, [](const json*) {},
-      [&](const falsify::Task& task, const json& sent) {
-        last[task.name] = {sent["obligation"], sent["case"], sent["number"]};
-      });
+  falsify::PoolStatus status{.kernels = static_cast<int>(tasks.size())};
+  const auto tick = [&](const json* ended) {
+    if (ended != nullptr && journal != nullptr) journal->add_result(*ended);
+    status.finished += ended != nullptr, status.last = ended;
+    status.work_done = status.finished, status.cases_done = 0;
+    for (const auto& [kernel, at] : last) status.cases_done += at.number;
+    if (progress) progress(status);
+  };
+  std::vector<json> results = falsify::run_tasks(tasks, jobs, tick, [&](const falsify::Task& task, const json& sent) {
+    last[task.name] = {sent["obligation"], sent["case"], sent["number"]};
+  });
+  if (journal != nullptr) std::ranges::copy(journal->results(), std::back_inserter(results));
+  return results;
 }
 
 std::optional<int> replay_system(const std::string& file, bool as_json) {

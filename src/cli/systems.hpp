@@ -7,18 +7,27 @@
 #include <string>
 #include <vector>
 
-#include "falsify/engine/campaign.hpp"
+#include "falsify/engine/pool.hpp"
+#include "falsify/program/system.hpp"
 
 namespace assay::cli {
 
 /// Returns whether the names are those of systems. Throws InputError if some are and others are not.
 bool name_systems(const std::vector<std::string>& names);
 
-/// Returns the kernels of a report: each system on each back end, or on one, or with `kernel` for its operation's steps.
-/// Throws InputError if a system has no such step, or no case of the options' dims.
-std::vector<nlohmann::json> falsify_systems(const std::vector<std::string>& systems, const std::string& backend,
-                                            const std::string& kernel, const std::string& dims,
-                                            falsify::CampaignOptions options, int jobs);
+/// Returns each system on each back end, or on one, or with `kernel` for its operation's steps. Throws InputError if a
+/// system has no such step.
+std::vector<falsify::SystemKernel> kernels_of_systems(const std::vector<std::string>& systems,
+                                                      const std::string& backend, const std::string& kernel);
+/// Returns the dims of every case for CampaignOptions. Throws InputError if they are not dims of the single system.
+std::vector<Index> dims_of_system(const std::vector<std::string>& systems, const std::string& dims, std::uint64_t seed);
+
+/// Returns the kernels of a report. With a journal, those finished there are not run again, and each is recorded. Throws
+/// EndedBySignal as run_pool() does.
+std::vector<nlohmann::json> falsify_systems(const std::vector<falsify::SystemKernel>& chosen,
+                                            const falsify::CampaignOptions& options, int jobs,
+                                            const falsify::PoolProgress& progress = {},
+                                            falsify::Journal* journal = nullptr);
 
 /// Runs a replay file again if it is a system's: returns the exit code.
 std::optional<int> replay_system(const std::string& file, bool as_json);

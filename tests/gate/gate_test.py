@@ -473,6 +473,28 @@ def campaigns():
     git("reset", "-q", "--hard", "HEAD~2")
 
 
+def systems():
+    """A change of what systems are made of runs all of them, and a comment none."""
+    path = "src/program/model/transformer.cpp"
+    check(gate("--plan").json["systems"] == [], "nothing touches the systems")
+    edit(path, "// A comment.\n")
+    check(gate("--plan").json["systems"] == [], "a comment touches the systems")
+    undo()
+    for source in (path, "falsify/program/wiring.cpp", "src/program/session.hpp"):
+        edit(source)
+        check(gate("--plan").json["systems"] == [source], f"{source} touches the systems")
+        undo()
+    edit(path)
+    done = gate("--time", "1s")
+    check(done.returncode == 2 and path in done.stderr, f"stale program: {done.returncode}, {done.stderr}")
+    commit()
+    git("revert", "--no-edit", "HEAD")
+    done = gate("--time", "4s", base="HEAD~1")
+    kernels = {k["kernel"]: k["status"] for k in done.json["report"]["kernels"]}
+    check(done.returncode in (0, 4) and len(kernels) == 4 and set(kernels.values()) <= {"passed", "thin"}, f"right systems: {done.returncode}, {kernels}, {done.stderr}")
+    git("reset", "-q", "--hard", "HEAD~2")
+
+
 def speed():
     """A change of the documentation takes at most two seconds. Measures processor time, which other load affects least,
     and takes the minimum of several runs."""

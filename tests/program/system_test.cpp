@@ -9,6 +9,8 @@
 
 #include "blocks.hpp"
 #include "core/errors.hpp"
+#include "falsify/engine/joint.hpp"
+#include "falsify/engine/random.hpp"
 #include "on_device.hpp"
 
 namespace assay::program::system_test {
@@ -40,6 +42,26 @@ TEST_P(Systems, Pass) {
 }
 
 INSTANTIATE_TEST_SUITE_P(On, Systems, testing::ValuesIn(built_backends()), backend_name);
+
+/// A default campaign draws each layer in use, on every back end, and no layer in a small case.
+TEST(SystemCases, AreOfLayersInUse) {
+  for (const System& system : falsify::systems())
+    for (const Backend backend : {Backend::cpu, Backend::vulkan}) {
+      std::map<int, int> regions;
+      Index rows = 0;
+      for (int number = 0; number < falsify::kDefaultCases; ++number) {
+        const auto c = draw_practice(system, backend, number, falsify::derive(1, std::to_string(number)));
+        if (!c) continue;
+        ASSERT_GE(c->region, 0);
+        EXPECT_TRUE(falsify::lies_in(system.op, system.op.shapes[static_cast<std::size_t>(c->region)], c->dims));
+        rows += block_of(system, *c).rows();
+        ++regions[c->region];
+      }
+      EXPECT_EQ(regions.size(), system.op.shapes.size()) << system.op.name;
+      EXPECT_GE(system.op.shapes.size(), system.part == Part::loss ? 2u : 4u);
+      EXPECT_GT(rows, 4) << system.op.name;
+    }
+}
 
 Outcome outcome(std::string_view system, std::string_view obligation, const std::function<void(Program&)>& alter = {},
                 std::string_view kernel = {}, bool causal = true) {
@@ -91,6 +113,14 @@ void lose_last(Program& p) {
     }
 }
 
+/// Drops the first step of an operation.
+std::function<void(Program&)> lose_first(std::string_view op) {
+  return [=](Program& p) {
+    const auto at = std::ranges::find_if(p.steps, [&](const Step& step) { return step.op->name == op; });
+    if (at != p.steps.end()) p.steps.erase(at);
+  };
+}
+
 struct Planted {
   std::string_view system, obligation;
   std::function<void(Program&)> alter;
@@ -116,6 +146,9 @@ TEST(SystemObligations, FailForWhatTheyAreFor) {
                  lose_last(p);
              })},
       {"decoder_layer", "FALSIFY-A5", with("rmsnorm", "eps", 0, -1)},
+      {"attention_block", "FALSIFY-SYS-012", with("attention_decode", "scale", 2)},
+      {"attention_block", "FALSIFY-SYS-012", lose_first("cache_append")},
+      {"attention_block", "FALSIFY-SYS-012", lose_first("rope")},
       {"attention_block", "FALSIFY-GQ-002", of_heads("k", 2, scaled)},
       {"attention_block", "FALSIFY-GQ-006", of_heads("q", 4, scaled)},
   };
