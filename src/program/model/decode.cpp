@@ -24,7 +24,7 @@ void drop_behind_last_append(Program& program) {
 
 DecodeProgram decode_program(const TransformerConfig& config, Index batch, Index capacity, Index rows) {
   TransformerConfig frozen = config;
-  frozen.trains = false;
+  frozen.trains = false, frozen.decodes = true;
   check(frozen);
   if (!frozen.causal)
     throw InputError("transformer: causal", "an encoder's tokens see those behind them", "decode with a causal model");

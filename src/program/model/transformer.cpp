@@ -43,7 +43,7 @@ Value frozen_product(Builder& b, const TransformerConfig& c, Value x, Index out)
   switch (c.weights) {
     case WeightFormat::f32: {
       const Value weight = b.parameter("weight", {out, in}, false);
-      return rows == 1 ? of_one_row(b, x, weight, &gemv) : matmul_nt(b, x, weight);
+      return rows == 1 && c.decodes ? of_one_row(b, x, weight, &gemv) : matmul_nt(b, x, weight);
     }
     case WeightFormat::q4_k: {
       if (rows != 1)
@@ -73,7 +73,7 @@ Value project(Builder& b, const TransformerConfig& c, Projection which, Value x,
                 up = b.parameter("lora_B.weight", {out, rank});
     return lora_linear(b, x, weight, added, a, up, c.adapters.alpha).y;
   }
-  if (c.trains || (!packed && b.shape(x)[0] > 1)) {
+  if (c.trains || (!packed && !c.decodes)) {
     const Value weight = b.parameter("weight", {out, in}, c.trains);
     return has_bias ? linear(b, x, weight, as_row(bias())) : matmul_nt(b, x, weight);
   }
@@ -208,7 +208,7 @@ Value decoder(Builder& b, const TransformerConfig& c, Value ids, const Sequences
   }
   const Scope scope(b, "lm_head");
   if (!c.trains && !c.tied_head) return frozen_product(b, c, x, c.vocabulary);
-  if (!c.trains && b.shape(x)[0] == 1) return of_one_row(b, x, table, &gemv);
+  if (c.decodes && b.shape(x)[0] == 1) return of_one_row(b, x, table, &gemv);
   return matmul_nt(b, x, c.tied_head ? table : b.parameter("weight", {c.vocabulary, c.hidden}));
 }
 

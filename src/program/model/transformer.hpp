@@ -36,6 +36,7 @@ struct TransformerConfig {
   bool tied_head = false;  ///< logits by the table of embeddings
   bool trains = true;      ///< false: only adapters train
   Adapters adapters{};
+  bool decodes = false;  ///< nothing trains, and one row is multiplied by gemv, which has no gradients
   WeightFormat weights = WeightFormat::f32;  ///< of projections, and of a head that is not tied; packed ones are frozen
 };
 
