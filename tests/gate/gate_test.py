@@ -870,7 +870,7 @@ try:
     ALL = {t["kernel"]: t for t in json.loads(run("gate", "--root", root, "--all", "--plan", "--json").stdout)["touched"]}
     check(len(ALL) > 300 and CUDA in ALL, f"{len(ALL)} kernels")
     check(not any(re.search(r":\d+: ", f) for t in ALL.values() for f in t["files"]), "every include of every kernel is followed")
-    parts = {part.__name__: part for part in (wrong_use, inputs, changes, comments, engine, moves, environment, speed, campaigns, evidence, interrupted, attested, ledger, built_from, record)}
+    parts = {part.__name__: part for part in (wrong_use, inputs, changes, comments, engine, moves, environment, speed, campaigns, systems, evidence, interrupted, attested, ledger, built_from, record)}
     for part in [parts[name] for name in sys.argv[4:]] or parts.values():
         begin = time.monotonic()
         part()
