@@ -49,9 +49,31 @@ Session::Session(Program program, Device& device, SessionOptions options)
     calls_.push_back(std::move(call));
     add_preconditions(s);
   }
+  record();
+}
+
+void Session::record() {
+  recording_.reset();
   recording_ = device_.record([&] {
     for (std::size_t s = 0; s < calls_.size(); ++s) kernels_[s]->run(calls_[s], device_);
   });
+}
+
+void Session::set_param(std::string_view label, std::string_view param, double value) {
+  const auto step = std::ranges::find(program_.steps, label, &Step::label);
+  if (step == program_.steps.end())
+    throw InputError(std::string(label), "the program has no step of this label", "use a label of Program::steps");
+  const auto info = std::ranges::find(step->op->params, param, &ParamInfo::name);
+  if (info == step->op->params.end())
+    throw InputError(describe(*step), fmt::format("it has no parameter {}", param),
+                     fmt::format("see assay explain {}", step->op->name));
+  const auto s = static_cast<std::size_t>(step - program_.steps.begin()),
+             p = static_cast<std::size_t>(info - step->op->params.begin());
+  if (step->params[p] == value) return;
+  step->params[p] = calls_[s].params[p] = value;
+  for (Precondition& precondition : preconditions_)
+    if (precondition.step == s) precondition.call.params[p] = value, precondition.due = true;
+  if (recording_) record();
 }
 
 void Session::allocate(const Session* shares) {
@@ -83,8 +105,8 @@ void Session::share(const Session& other, std::vector<bool>& own) {
   for (std::size_t i = 0; i < program_.storages.size(); ++i) {
     const Storage& storage = program_.storages[i];
     const auto& theirs = other.program_.storages;
-    const auto found = std::ranges::find_if(
-        theirs, [&](const Storage& s) { return s.name == storage.name && s.kind == storage.kind; });
+    const auto found =
+        std::ranges::find_if(theirs, [&](const Storage& s) { return s.name == storage.name && outlives(s.kind); });
     if (!outlives(storage.kind) || found == theirs.end()) continue;
     if (found->dtype != storage.dtype || found->elements != storage.elements)
       refuse(storage.name, "the two programs give it different extents or types");

@@ -19,8 +19,8 @@ struct SessionOptions {
   bool reuse = true;  ///< temporaries share slots (plan.hpp)
   /// The kernel of a step; null, or a null result: the back end's preferred one.
   std::function<const Kernel*(const Step&)> choose{};
-  /// Parameters, states and gradients of the same name are those of this session, which outlives the new one and is on
-  /// the same device.
+  /// Parameters, states and gradients are those of this session that have the same name. It outlives the new one, and is
+  /// on the same device.
   const Session* shares = nullptr;
 };
 
@@ -46,6 +46,8 @@ class Session {
     get(v, std::as_writable_bytes(std::span(elements)));
     return elements;
   }
+  /// Changes a parameter of the step that has this label, such as a learning rate. Throws InputError if there is none.
+  void set_param(std::string_view label, std::string_view param, double value);
   /// Sets the gradients to zero.
   void clear_gradients();
 
@@ -84,6 +86,7 @@ class Session {
   };
 
   void allocate(const Session* shares);
+  void record();
   void share(const Session& other, std::vector<bool>& own);
   void add_preconditions(std::size_t step);
   void check(Precondition& precondition);
