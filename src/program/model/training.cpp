@@ -110,8 +110,8 @@ void Trainer::set_batch(Session& session, std::span<const Sample> samples) const
     if (!config_.multi_label && (sample.label < 0 || sample.label >= config_.classes))
       throw InputError(where, fmt::format("label {} of {} classes", sample.label, classes), "count classes from 0");
     std::ranges::copy(sample.tokens, ids.begin() + static_cast<std::ptrdiff_t>(s * length));
-    std::ranges::copy(sample.labels,
-                      labels.begin() + static_cast<std::ptrdiff_t>(config_.multi_label ? s * classes : 0));
+    if (config_.multi_label)
+      std::ranges::copy(sample.labels, labels.begin() + static_cast<std::ptrdiff_t>(s * classes));
     lengths[s] = static_cast<std::int32_t>(sample.tokens.size()), targets[s] = sample.label;
   }
   session.set(ids_, ids);
