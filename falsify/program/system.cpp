@@ -303,7 +303,7 @@ Case draw(const System& system, bool small, std::uint64_t seed, std::span<const 
                                                                  : static_cast<Index>(n.at(system.op.dims[d].name)));
   for (const ParamInfo& p : system.op.params) c.params.push_back(n.at(p.name));
   if (given.empty()) return c;
-  // What was drawn gives way to what is given.
+  // Given numbers displace drawn ones.
   const auto at = [&](std::string_view name) -> Index* {
     for (std::size_t d = 0; d < c.dims.size(); ++d)
       if (system.op.dims[d].name == name && given[d] == kDrawnSmall) return &c.dims[d];

@@ -98,8 +98,8 @@ Value Builder::parameter(std::string name, const Shape& shape, bool trainable) {
 Value Builder::flat(std::string name, const Shape& shape) {
   if (flat_ < 0) flat_ = add({"parameters", Kind::parameter, DType::f32, 0});
   Storage& storage = program_.storages[static_cast<std::size_t>(flat_)];
-  const Index offset = (storage.elements + kAlignment - 1) / kAlignment * kAlignment;
-  storage.elements = offset + shape.size();
+  const Index offset = storage.elements;
+  storage.elements = (offset + shape.size() + kAlignment - 1) / kAlignment * kAlignment;
   return add({std::move(name), flat_, offset, shape, row_major_strides(shape), 0, {}});
 }
 

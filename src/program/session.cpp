@@ -26,11 +26,6 @@ Session::Session(Program program, Device& device, SessionOptions options)
   last_user_.assign(slots_.size(), -1);
   for (std::size_t i = 0; i < program_.storages.size(); ++i)
     if (program_.storages[i].kind != Kind::temporary) last_user_[slot(i)] = static_cast<std::int32_t>(i);
-  written_.resize(program_.storages.size());
-  for (const Step& step : program_.steps)
-    for (std::size_t t = 0; t < step.tensors.size(); ++t)
-      if (step.op->tensors[t].role != Role::in)
-        written_[static_cast<std::size_t>(program_[step.tensors[t]].storage)] = true;
   for (std::size_t s = 0; s < program_.steps.size(); ++s) {
     const Step& step = program_.steps[s];
     Call call{step.dims, step.params, {}};
@@ -49,9 +44,31 @@ Session::Session(Program program, Device& device, SessionOptions options)
     calls_.push_back(std::move(call));
     add_preconditions(s);
   }
+  record();
+}
+
+void Session::record() {
+  recording_.reset();
   recording_ = device_.record([&] {
     for (std::size_t s = 0; s < calls_.size(); ++s) kernels_[s]->run(calls_[s], device_);
   });
+}
+
+void Session::set_param(std::string_view label, std::string_view param, double value) {
+  const auto step = std::ranges::find(program_.steps, label, &Step::label);
+  if (step == program_.steps.end())
+    throw InputError(std::string(label), "the program has no step of this label", "use a label of Program::steps");
+  const auto info = std::ranges::find(step->op->params, param, &ParamInfo::name);
+  if (info == step->op->params.end())
+    throw InputError(describe(*step), fmt::format("it has no parameter {}", param),
+                     fmt::format("see assay explain {}", step->op->name));
+  const auto s = static_cast<std::size_t>(step - program_.steps.begin()),
+             p = static_cast<std::size_t>(info - step->op->params.begin());
+  if (step->params[p] == value) return;
+  step->params[p] = calls_[s].params[p] = value;
+  for (Precondition& precondition : preconditions_)
+    if (precondition.step == s) precondition.call.params[p] = value, precondition.due = true;
+  if (recording_) record();
 }
 
 void Session::allocate(const Session* shares) {
@@ -83,8 +100,8 @@ void Session::share(const Session& other, std::vector<bool>& own) {
   for (std::size_t i = 0; i < program_.storages.size(); ++i) {
     const Storage& storage = program_.storages[i];
     const auto& theirs = other.program_.storages;
-    const auto found = std::ranges::find_if(
-        theirs, [&](const Storage& s) { return s.name == storage.name && s.kind == storage.kind; });
+    const auto found =
+        std::ranges::find_if(theirs, [&](const Storage& s) { return s.name == storage.name && outlives(s.kind); });
     if (!outlives(storage.kind) || found == theirs.end()) continue;
     if (found->dtype != storage.dtype || found->elements != storage.elements)
       refuse(storage.name, "the two programs give it different extents or types");
@@ -112,6 +129,7 @@ void Session::add_preconditions(std::size_t step) {
       if (kind == Kind::temporary)
         throw InputError(describe(of), fmt::format("{} reads {}, which a step computes", clause.id, program_[v].name),
                          "make it an input of the program");
+      all.lasts = all.lasts && (kind == Kind::input || kind == Kind::constant);
       Tensor& tensor = all.call.tensors[static_cast<std::size_t>(t)];
       if (std::ranges::find(all.storages, storage) == all.storages.end()) all.storages.push_back(storage);
       if (device_.host_visible() || tensor.data == nullptr ||
@@ -157,12 +175,11 @@ void Session::set(Value v, std::span<const std::byte> bytes) {
   if (!bytes.empty()) device_.upload(tensor(v).data, bytes.data(), bytes.size());
   const std::int32_t storage = program_[v].storage;
   for (Precondition& p : preconditions_) {
-    const auto changes = [&](std::int32_t s) { return s == storage || written_[static_cast<std::size_t>(s)]; };
-    p.due = p.due || std::ranges::any_of(p.storages, changes);
+    p.due = p.due || std::ranges::find(p.storages, storage) != p.storages.end();
     for (Precondition::Copy& copy : p.copies) {
       if (copy.storage != storage) continue;
       const std::byte* const begin = static_cast<const std::byte*>(tensor(v).data);
-      copy.current = !written_[static_cast<std::size_t>(storage)] && begin <= copy.device &&
+      copy.current = program_.storage_of(v).kind == Kind::input && begin <= copy.device &&
                      copy.device + copy.bytes.size() <= begin + bytes.size();
       if (copy.current) std::copy_n(bytes.begin() + (copy.device - begin), copy.bytes.size(), copy.bytes.begin());
     }
@@ -191,7 +208,7 @@ void Session::check(Precondition& p) {
   for (Precondition::Copy& copy : p.copies)
     if (!copy.current && !copy.bytes.empty()) device_.download(copy.bytes.data(), copy.device, copy.bytes.size());
   program_.steps[p.step].op->check_requires(p.call);
-  p.due = false;
+  p.due = !p.lasts;
 }
 
 void Session::run() {

@@ -19,7 +19,7 @@ struct SessionOptions {
   bool reuse = true;  ///< temporaries share slots (plan.hpp)
   /// The kernel of a step; null, or a null result: the back end's preferred one.
   std::function<const Kernel*(const Step&)> choose{};
-  /// Parameters, states and gradients of the same name are those of this session, which outlives the new one and is on
+  /// Another one, whose parameters, states and gradients of the same name are shared. It outlives the new one, and is on
   /// the same device.
   const Session* shares = nullptr;
 };
@@ -46,11 +46,13 @@ class Session {
     get(v, std::as_writable_bytes(std::span(elements)));
     return elements;
   }
+  /// Changes a parameter of the step that has this label, such as a learning rate. Throws InputError if there is none.
+  void set_param(std::string_view label, std::string_view param, double value);
   /// Sets the gradients to zero.
   void clear_gradients();
 
   /// Runs every step, and returns when the results may be read. Allocates nothing. Evaluates the contracts'
-  /// preconditions on what was set since the run before. Throws ContractViolation or what the device throws.
+  /// preconditions, those of inputs alone only after a set(). Throws ContractViolation or what the device throws.
   /// While spans are recorded (serve/trace.hpp), each step runs alone, in a span of its own inside the span "program".
   void run();
   /// Returns the seconds that the device took for the last run without spans: by the device's clock, or by the host's where kernels
@@ -80,10 +82,12 @@ class Session {
     Call call;
     std::vector<std::int32_t> storages;  ///< that they read
     std::vector<Copy> copies;
+    bool lasts = true;  ///< all of it is inputs, which set() alone changes: evaluated again only after a change
     bool due = true;
   };
 
   void allocate(const Session* shares);
+  void record();
   void share(const Session& other, std::vector<bool>& own);
   void add_preconditions(std::size_t step);
   void check(Precondition& precondition);
@@ -104,7 +108,6 @@ class Session {
   std::unique_ptr<RecordedWork> recording_;  ///< all steps; null where the device runs kernels at once
   double seconds_ = 0;                       ///< of the last run on the host
   std::vector<Precondition> preconditions_;
-  std::vector<bool> written_;  ///< of each storage: a step writes to it
 };
 
 }  // namespace assay::program

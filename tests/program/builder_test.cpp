@@ -5,21 +5,12 @@
 
 #include "core/errors.hpp"
 #include "program/operations.hpp"
+#include "refusal.hpp"
 
 namespace assay::program::builder_test {
 namespace {
 
 /// The sentence with which a call is refused.
-template <class F>
-std::string refusal(const F& f) {
-  try {
-    f();
-  } catch (const InputError& e) {
-    return e.what();
-  }
-  return "not refused";
-}
-
 TEST(Builders, DimsFollowFromShapes) {
   Builder b;
   const Value x = b.input("x", {3, 5}), w = b.parameter("w", {7, 5});

@@ -4,9 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstdlib>
-#include <map>
-#include <new>
 #include <numeric>
 
 #include "blocks.hpp"
@@ -15,6 +12,7 @@
 #include "on_device.hpp"
 #include "program/model/parameters.hpp"
 #include "program/operations.hpp"
+#include "refusal.hpp"
 
 namespace assay::program::decode_test {
 namespace {
@@ -229,15 +227,6 @@ TEST_P(Decoders, BeginAgainAfterAReset) {
 
 INSTANTIATE_TEST_SUITE_P(On, Decoders, testing::ValuesIn(built_backends()), backend_name);
 
-std::string refusal(const std::function<void()>& f) {
-  try {
-    f();
-  } catch (const InputError& e) {
-    return e.what();
-  }
-  return "not refused";
-}
-
 TEST(DecoderErrors, AreOneSentence) {
   Device& cpu = device(Backend::cpu);
   TransformerConfig c = two_layers();
@@ -257,6 +246,27 @@ TEST(DecoderErrors, AreOneSentence) {
             "transformer: weights: q4_k multiplies one row, and there are 2;");
   c.causal = false;
   EXPECT_EQ(refusal([&] { decode_program(c, 1, 8); }).substr(0, 45), "transformer: causal: an encoder's tokens see ");
+}
+
+/// The owner of a shared storage changes what a precondition of the other session reads.
+TEST(SharedStorages, PreconditionsSeeWhatTheOtherSessionSets) {
+  for (const Backend backend : built_backends()) {
+    const auto program = [](Value& ids) {
+      Builder b;
+      ids = b.state("ids", {2}, DType::i32);
+      b.output(embedding(b, ids, b.input("table", {3, 4})));
+      return b.take();
+    };
+    Value ids;
+    Session owner(program(ids), device(backend)), other(program(ids), device(backend), {.shares = &owner});
+    owner.set(ids, std::vector<std::int32_t>{0, 2});
+    other.run();
+    owner.set(ids, std::vector<std::int32_t>{0, 3});
+    EXPECT_THROW(other.run(), ContractViolation) << name(backend);
+    other.set(ids, std::vector<std::int32_t>{1, 1});
+    owner.set(ids, std::vector<std::int32_t>{-1, 0});
+    EXPECT_THROW(other.run(), ContractViolation) << name(backend);
+  }
 }
 
 TEST(SharedStorages, AreOfOneLayout) {

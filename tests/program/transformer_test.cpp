@@ -13,6 +13,7 @@
 #include "core/errors.hpp"
 #include "falsify/program/wiring.hpp"
 #include "program/model/parameters.hpp"
+#include "refusal.hpp"
 
 namespace assay::program::transformer_test {
 namespace {
@@ -76,15 +77,6 @@ TEST(Relations, PrefillAndDecodeAreAttention) {
   run.run();
   const std::vector<double> whole = read(run[all]);
   EXPECT_EQ(read(run[step]), std::vector<double>(whole.end() - heads * d, whole.end())) << "bit for bit";
-}
-
-std::string refusal(const std::function<void()>& f) {
-  try {
-    f();
-  } catch (const InputError& e) {
-    return e.what();
-  }
-  return "not refused";
 }
 
 TEST(TransformerConfigs, AreRefusedInOneSentence) {

@@ -9,6 +9,7 @@
 #include "program/operations.hpp"
 #include "runtime/span.hpp"
 #include "serve/trace.hpp"
+#include "refusal.hpp"
 
 namespace assay::program::variable_test {
 namespace {
@@ -214,15 +215,6 @@ TEST_P(Variables, BackwardRunsNoForwardStepAgain) {
 INSTANTIATE_TEST_SUITE_P(On, Variables, testing::ValuesIn(built_backends()), backend_name);
 
 /// The sentence with which a call is refused.
-template <class F>
-std::string refusal(const F& f) {
-  try {
-    f();
-  } catch (const InputError& e) {
-    return e.what();
-  }
-  return "not refused";
-}
 bool has(const std::string& text, std::string_view part) {
   return text.find(part) != text.npos && text.find('\n') == text.npos;
 }

@@ -190,22 +190,44 @@ Value decoder_layer(Builder& b, const TransformerConfig& c, Value x, const Seque
   return feed_forward_block(b, c, attention_block(b, c, x, sequences, cache));
 }
 
-Value decoder(Builder& b, const TransformerConfig& c, Value ids, const Sequences& sequences, std::span<Cache> caches) {
+namespace {
+
+/// The table of embeddings, and the hidden states behind the last norm.
+std::pair<Value, Value> model(Builder& b, const TransformerConfig& c, Value ids, const Sequences& sequences,
+                              std::span<Cache> caches) {
   check(c);
+  const Scope model(b, "model");
   Value table, x;
   {
-    const Scope model(b, "model");
-    {
-      const Scope scope(b, "embed_tokens");
-      table = b.parameter("weight", {c.vocabulary, c.hidden}, c.trains);
-      x = embedding(b, ids, table);
-    }
-    for (Index layer = 0; layer < c.layers; ++layer) {
-      const Scope scope(b, fmt::format("layers.{}", layer));
-      x = decoder_layer(b, c, x, sequences, caches.empty() ? nullptr : &caches[static_cast<std::size_t>(layer)]);
-    }
-    x = norm(b, c, "norm", x);
+    const Scope scope(b, "embed_tokens");
+    table = b.parameter("weight", {c.vocabulary, c.hidden}, c.trains);
+    x = embedding(b, ids, table);
   }
+  for (Index layer = 0; layer < c.layers; ++layer) {
+    const Scope scope(b, fmt::format("layers.{}", layer));
+    x = decoder_layer(b, c, x, sequences, caches.empty() ? nullptr : &caches[static_cast<std::size_t>(layer)]);
+  }
+  return {table, norm(b, c, "norm", x)};
+}
+
+}  // namespace
+
+Value hidden_states(Builder& b, const TransformerConfig& c, Value ids, const Sequences& sequences,
+                    std::span<Cache> caches) {
+  return model(b, c, ids, sequences, caches).second;
+}
+
+Value classifier(Builder& b, const TransformerConfig& c, Index classes, Value ids, const Sequences& sequences) {
+  const Value x = hidden_states(b, c, ids, sequences);
+  const Scope scope(b, "classifier");
+  const Index batch = b.shape(sequences.lengths)[0];
+  const Value pooled = mean_pool(b, b.reshape(x, {batch, b.shape(x)[0] / batch, c.hidden}), sequences.lengths);
+  const Value weight = b.parameter("weight", {c.hidden, classes});
+  return bias_add(b, matmul(b, pooled, weight), b.parameter("bias", {classes}));
+}
+
+Value decoder(Builder& b, const TransformerConfig& c, Value ids, const Sequences& sequences, std::span<Cache> caches) {
+  const auto [table, x] = model(b, c, ids, sequences, caches);
   const Scope scope(b, "lm_head");
   if (!c.trains && !c.tied_head) return frozen_product(b, c, x, c.vocabulary);
   if (c.decodes && b.shape(x)[0] == 1) return of_one_row(b, x, table, &gemv);

@@ -75,6 +75,15 @@ Value feed_forward_block(Builder& builder, const TransformerConfig& config, Valu
 Value decoder_layer(Builder& builder, const TransformerConfig& config, Value x, const Sequences& sequences,
                     Cache* cache = nullptr);
 
+/// Hidden states behind the last norm, [batch * s, hidden]: model.embed_tokens, model.layers.N, model.norm.
+Value hidden_states(Builder& builder, const TransformerConfig& config, Value ids, const Sequences& sequences,
+                    std::span<Cache> caches = {});
+
+/// Logits [batch, classes] of the mean of each sequence's hidden states: classifier.weight [hidden, classes],
+/// classifier.bias. Both train.
+Value classifier(Builder& builder, const TransformerConfig& config, Index classes, Value ids,
+                 const Sequences& sequences);
+
 /// Logits [batch * s, vocabulary] of ids, i32 [batch * s]: model.embed_tokens, model.layers.N, model.norm, lm_head
 /// unless tied. Caches: of each layer, or none.
 Value decoder(Builder& builder, const TransformerConfig& config, Value ids, const Sequences& sequences,

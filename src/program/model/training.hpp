@@ -1,0 +1,86 @@
+// A training step of a classifier: gradients of batches, added up; the norm of all of them; one update.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "program/differentiate.hpp"
+#include "program/model/transformer.hpp"
+#include "program/session.hpp"
+
+namespace assay::program {
+
+struct ClassifierConfig {
+  TransformerConfig model;
+  Index classes = 2;
+  bool multi_label = false;            ///< a loss for each class (binary cross-entropy), else one class a sample
+  std::vector<float> class_weights{};  ///< of the loss, or of its positive part; empty: ones
+};
+
+struct TrainingOptions {
+  Index batch = 8;     ///< samples of a run; fewer are filled up with samples that have no gradient
+  Index length = 128;  ///< tokens of a sample at most
+  double lr = 1e-4, beta1 = 0.9, beta2 = 0.999, eps = 1e-8, weight_decay = 0.01;
+  double max_norm = 1;  ///< of all gradients together; 0: they are not clipped
+};
+
+struct Sample {
+  std::vector<std::int32_t> tokens;
+  std::int32_t label = 0;
+  std::vector<float> labels{};  ///< of each class, if there may be several
+};
+
+/// The model's judgement of a sample.
+struct Judgement {
+  double loss = 0;
+  Index label = 0;  ///< the most likely class, the first of several
+  std::vector<float> logits;
+};
+
+/// The result of an update.
+struct Update {
+  Index samples = 0;     ///< over which gradients were averaged
+  double norm = 0;       ///< of the mean gradient, before it was clipped
+  bool skipped = false;  ///< a gradient was not finite: nothing has changed but the gradients, which are zero again
+};
+
+/// Programs: gradients of a batch; its forward pass alone; the norm of what has added up; the update. They share
+/// parameters, gradients and AdamW's means. Between gradients and update the host reads one number, the norm.
+class Trainer {
+ public:
+  /// Reserves everything, and allocates nothing later. Throws what a Session throws.
+  Trainer(const ClassifierConfig& config, const TrainingOptions& options, Device& device,
+          const SessionOptions& session = {});
+
+  /// Its parameters are set by initialize(), load() and set_parameter().
+  Session& session() { return *gradients_; }
+
+  /// Adds the gradients of at most `batch` samples. Throws InputError, before anything changes, for a sample without
+  /// tokens or with too many, for ids, labels or targets that do not exist.
+  std::vector<Judgement> accumulate(std::span<const Sample> samples);
+  /// Averages what has added up, clips it, takes one step and clears the gradients. Without samples nothing happens.
+  Update apply();
+  /// Judges samples; gradients and parameters stay.
+  std::vector<Judgement> evaluate(std::span<const Sample> samples);
+
+  double lr() const { return options_.lr; }
+  /// 0: an update changes nothing.
+  void set_lr(double lr);
+  Index steps() const { return steps_; }
+  Index skipped() const { return skipped_; }
+
+ private:
+  void set_constants(Session& session) const;
+  void set_batch(Session& session, std::span<const Sample> samples) const;
+  std::vector<Judgement> judgements(Session& session, std::size_t samples) const;
+
+  ClassifierConfig config_;
+  TrainingOptions options_;
+  Value ids_, lengths_, starts_, positions_, targets_, weights_, loss_, logits_, upstream_;
+  std::unique_ptr<Session> gradients_, forward_, norm_, update_;
+  Value norm_value_;
+  Index samples_ = 0, steps_ = 0, skipped_ = 0;
+};
+
+}  // namespace assay::program

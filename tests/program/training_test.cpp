@@ -1,0 +1,256 @@
+// A training step: what it adds up, averages, clips and changes, and what it refuses.
+#include "program/model/training.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <map>
+
+#include "blocks.hpp"
+#include "core/errors.hpp"
+#include "falsify/program/check.hpp"
+#include "on_device.hpp"
+#include "program/model/parameters.hpp"
+#include "refusal.hpp"
+
+namespace assay::program::training_test {
+namespace {
+
+ClassifierConfig small() {
+  ClassifierConfig c{.model = llama(), .classes = 3};
+  c.model.vocabulary = 11;
+  return c;
+}
+
+/// Samples whose class is a token in them.
+std::vector<Sample> samples(Index count, std::uint64_t seed = 1) {
+  falsify::Random random(seed);
+  std::vector<Sample> all;
+  for (Index i = 0; i < count; ++i) {
+    Sample s;
+    for (Index t = random.between(1, 5); t > 0; --t)
+      s.tokens.push_back(static_cast<std::int32_t>(random.between(3, 10)));
+    s.label = static_cast<std::int32_t>(random.below(3));
+    s.tokens[random.below(s.tokens.size())] = s.label;
+    s.labels = {s.label == 0 ? 1.0F : 0.0F, s.label == 1 ? 1.0F : 0.0F, 1};
+    all.push_back(std::move(s));
+  }
+  return all;
+}
+
+std::vector<float> values(Session& session, bool trainable = true) {
+  std::vector<float> all;
+  for (const Parameter& p : session.program().parameters)
+    if (p.trainable == trainable)
+      for (const float v : session.get<float>(p.value)) all.push_back(v);
+  return all;
+}
+std::vector<float> gradients(Session& session) {
+  std::vector<float> all;
+  const Program& p = session.program();
+  std::int32_t storage = -1;
+  for (std::size_t i = 0; i < p.storages.size(); ++i)
+    if (p.storages[i].kind == Kind::gradient) storage = static_cast<std::int32_t>(i);
+  for (const Parameter& parameter : p.parameters) {
+    if (!parameter.trainable) continue;
+    for (std::size_t i = 0; i < p.values.size(); ++i)
+      if (p.values[i].storage == storage && p.values[i].offset == p[parameter.value].offset &&
+          p.values[i].shape == parameter.shape) {
+        for (const float v : session.get<float>(Value{static_cast<std::int32_t>(i)})) all.push_back(v);
+        break;
+      }
+  }
+  return all;
+}
+
+class Training : public OnDevice {};
+
+/// AdamW as its paper writes it, in double, on the gradients that the device got (Loshchilov & Hutter, 2019).
+void expect_adamw(Device& device, const TrainingOptions& o) {
+  Trainer trainer(small(), o, device);
+  initialize(trainer.session(), 7);
+  const std::vector<Sample> data = samples(5);
+  std::vector<double> m, v, magnitude;  // of m without cancellation
+  for (int step = 1; step <= 3; ++step) {
+    const std::vector<float> before = values(trainer.session());
+    trainer.accumulate(std::span(data).first(3)), trainer.accumulate(std::span(data).last(2));
+    const std::vector<float> sum = gradients(trainer.session());
+    ASSERT_EQ(sum.size(), before.size());
+    double squares = 0;
+    for (const float g : sum) squares += double{g} * g / 25;
+    const Update update = trainer.apply();
+    EXPECT_EQ(update.samples, 5);
+    EXPECT_FALSE(update.skipped);
+    // Relative error of a float32 sum of squares, and of the few operations behind it (Higham, 2002, section 4.2).
+    const double relative = (static_cast<double>(sum.size()) + 40) * 0x1p-24;
+    EXPECT_NEAR(update.norm, std::sqrt(squares), relative * std::sqrt(squares));
+    const double clip = o.max_norm > 0 ? std::min(1.0, o.max_norm / std::sqrt(squares)) : 1;
+    EXPECT_TRUE(o.max_norm <= 0 || clip < 1) << "it is not clipped";
+    const std::vector<float> after = values(trainer.session());
+    m.resize(sum.size()), v.resize(sum.size()), magnitude.resize(sum.size());
+    for (std::size_t i = 0; i < sum.size(); ++i) {
+      const double g = sum[i] / 5.0 * clip;
+      m[i] = o.beta1 * m[i] + (1 - o.beta1) * g, v[i] = o.beta2 * v[i] + (1 - o.beta2) * g * g;
+      magnitude[i] = o.beta1 * magnitude[i] + (1 - o.beta1) * std::fabs(g);
+      const double first = 1 - std::pow(o.beta1, step), root = std::sqrt(v[i] / (1 - std::pow(o.beta2, step))) + o.eps;
+      const double want = before[i] - o.lr * (m[i] / first / root + o.weight_decay * before[i]);
+      const double bound =
+          o.lr * relative * magnitude[i] / first / root + 4 * 0x1p-24 * (std::fabs(want) + std::fabs(before[i]));
+      EXPECT_NEAR(after[i], want, bound) << step << " " << i;
+    }
+    for (const float g : gradients(trainer.session())) ASSERT_EQ(g, 0);
+  }
+  EXPECT_EQ(trainer.steps(), 3);
+  EXPECT_EQ(trainer.apply().samples, 0) << "nothing has added up";
+  EXPECT_EQ(trainer.steps(), 3);
+}
+
+TEST_P(Training, AnUpdateIsAdamWOnTheClippedMean) {
+  expect_adamw(*device_, {.batch = 3, .length = 5, .lr = 0.01, .max_norm = 0.05});
+  // AdamW forgets the scale of gradients, but for a large eps.
+  expect_adamw(*device_, {.batch = 3, .length = 5, .lr = 0.01, .eps = 1e-3, .max_norm = 0});
+}
+
+TEST_P(Training, EveryStepIsWithinItsBound) {
+  for (const bool multi_label : {false, true}) {
+    ClassifierConfig c = small();
+    c.multi_label = multi_label, c.class_weights = {1, 2, 0.5};
+    c.model.adapters = {{Projection::q, Projection::v}, 2, 8};
+    c.model.trains = multi_label;
+    Trainer trainer(c, {.batch = 3, .length = 5}, *device_);
+    initialize(trainer.session(), 7);
+    trainer.accumulate(samples(2));
+    const falsify::CheckedRun run = falsify::check_steps(trainer.session());
+    EXPECT_FALSE(run.fault) << run.fault->label << " " << run.fault->finding.message;
+    EXPECT_GT(run.elements, 500);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(On, Training, testing::ValuesIn(built_backends()), backend_name);
+
+Trainer on_cpu(const ClassifierConfig& c = small(), TrainingOptions o = {.batch = 4, .length = 5, .lr = 0.01}) {
+  return {c, o, device(Backend::cpu)};
+}
+
+TEST(TrainingStep, AFrozenBaseStaysAndEveryAdapterMoves) {
+  ClassifierConfig c = small();
+  c.model.trains = false, c.model.adapters = {{kProjections.begin(), kProjections.end()}, 2, 8};
+  for (const WeightFormat format : {WeightFormat::f32, WeightFormat::nf4}) {
+    c.model.weights = format;
+    Trainer trainer = on_cpu(c);
+    initialize(trainer.session(), 7);
+    std::map<std::string, std::vector<std::byte>> before;
+    const auto bytes = [&](const Parameter& p) {
+      std::vector<std::byte> all(static_cast<std::size_t>(trainer.session().program()[p.value].shape.size()) *
+                                 size_of(trainer.session().program().storage_of(p.value).dtype));
+      trainer.session().get(p.value, all);
+      return all;
+    };
+    for (const Parameter& p : trainer.session().program().parameters) before[p.name] = bytes(p);
+    for (int step = 0; step < 2; ++step) trainer.accumulate(samples(4)), trainer.apply();  // A moves once B is not zero
+    for (const Parameter& p : trainer.session().program().parameters)
+      EXPECT_EQ(bytes(p) == before[p.name], !p.trainable) << p.name;
+  }
+}
+
+TEST(TrainingStep, AGradientThatIsNotFiniteSkipsTheStep) {
+  Trainer trainer = on_cpu();
+  initialize(trainer.session(), 7);
+  const std::vector<float> before = values(trainer.session());
+  const Parameter& bias = parameter(trainer.session().program(), "classifier.bias");
+  trainer.session().set(bias.value, std::vector<float>{0, std::numeric_limits<float>::quiet_NaN(), 0});
+  EXPECT_TRUE(std::isnan(trainer.accumulate(samples(4))[0].loss));
+  const Update update = trainer.apply();
+  EXPECT_TRUE(update.skipped);
+  EXPECT_FALSE(std::isfinite(update.norm));
+  EXPECT_EQ(trainer.skipped(), 1);
+  EXPECT_EQ(trainer.steps(), 0);
+  trainer.session().set(bias.value, std::vector<float>{0, 0, 0});
+  EXPECT_EQ(values(trainer.session()), before);
+  trainer.accumulate(samples(4));
+  EXPECT_FALSE(trainer.apply().skipped) << "the gradients were cleared";
+}
+
+TEST(TrainingStep, EvaluationLeavesGradientsAndParameters) {
+  Trainer trainer = on_cpu();
+  initialize(trainer.session(), 7);
+  const std::vector<Judgement> trained = trainer.accumulate(samples(4));
+  const std::vector<float> sum = gradients(trainer.session()), before = values(trainer.session());
+  const std::vector<Judgement> judged = trainer.evaluate(samples(9));
+  ASSERT_EQ(judged.size(), 9u);
+  for (std::size_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(judged[i].logits, trained[i].logits);
+    EXPECT_EQ(judged[i].loss, trained[i].loss);
+  }
+  EXPECT_EQ(gradients(trainer.session()), sum);
+  EXPECT_EQ(values(trainer.session()), before);
+}
+
+TEST(TrainingStep, WhatFillsABatchHasNoGradient) {
+  Trainer trainer = on_cpu();
+  initialize(trainer.session(), 7);
+  std::vector<Sample> data = samples(2);
+  for (Sample& s : data)
+    for (std::int32_t& token : s.tokens) token = std::max(token, 1);
+  trainer.accumulate(data);
+  const std::vector<float> sum = gradients(trainer.session());  // the table of embeddings comes first
+  const auto hidden = static_cast<std::ptrdiff_t>(small().model.hidden);
+  const auto is_zero = [](float g) { return g == 0; };
+  EXPECT_TRUE(std::all_of(sum.begin(), sum.begin() + hidden, is_zero)) << "of token 0, which only fillers have";
+  EXPECT_FALSE(std::all_of(sum.begin() + hidden, sum.end(), is_zero));
+}
+
+TEST(TrainingStep, ALearningRateOfZeroChangesNothing) {
+  Trainer trainer = on_cpu();
+  initialize(trainer.session(), 7);
+  trainer.set_lr(0);
+  const std::vector<float> before = values(trainer.session());
+  trainer.accumulate(samples(4)), trainer.apply();
+  EXPECT_EQ(values(trainer.session()), before);
+  trainer.set_lr(0.1);
+  trainer.accumulate(samples(4)), trainer.apply();
+  EXPECT_NE(values(trainer.session()), before);
+}
+
+TEST(TrainingStep, LearnsWhatCanBeLearned) {
+  Trainer trainer = on_cpu(small(), {.batch = 16, .length = 5, .lr = 0.02});
+  initialize(trainer.session(), 7);
+  const std::vector<Sample> data = samples(256), held_out = samples(32, 2);
+  for (int epoch = 0; epoch < 40; ++epoch)
+    for (std::size_t at = 0; at < data.size(); at += 16)
+      trainer.accumulate(std::span(data).subspan(at, 16)), trainer.apply();
+  int right = 0;
+  const std::vector<Judgement> judged = trainer.evaluate(held_out);
+  for (std::size_t i = 0; i < held_out.size(); ++i) right += judged[i].label == held_out[i].label;
+  EXPECT_GE(right, 30);
+}
+
+TEST(TrainingStep, RefusesWhatDoesNotExist) {
+  Trainer trainer = on_cpu();
+  const auto with = [&](const std::function<void(Sample&)>& change) {
+    std::vector<Sample> all = samples(2);
+    change(all[1]);
+    return refusal([&] { trainer.accumulate(all); });
+  };
+  EXPECT_EQ(with([](Sample& s) { s.label = 3; }), "sample 1: label 3 of 3 classes; count classes from 0");
+  EXPECT_EQ(with([](Sample& s) { s.label = -1; }), "sample 1: label -1 of 3 classes; count classes from 0");
+  EXPECT_EQ(with([](Sample& s) { s.tokens.clear(); }), "sample 1: it has 0 tokens; give 1 to 5");
+  EXPECT_EQ(with([](Sample& s) { s.tokens.resize(6, 1); }), "sample 1: it has 6 tokens; give 1 to 5");
+  EXPECT_EQ(with([](Sample& s) { s.tokens[0] = 11; }),
+            "sample 1: token 11 is beyond the vocabulary of 11; tokenize with the model's own tokenizer");
+  EXPECT_EQ(refusal([&] { trainer.accumulate(samples(5)); }),
+            "batch: 5 samples, and a run takes 4; add them up in several runs");
+  EXPECT_EQ(trainer.apply().samples, 0);
+  ClassifierConfig c = small();
+  c.multi_label = true;
+  Trainer several = on_cpu(c);
+  std::vector<Sample> all = samples(1);
+  all[0].labels.pop_back();
+  EXPECT_EQ(refusal([&] { several.accumulate(all); }), "sample 0: 2 labels for 3 classes; give 0 or 1 for each class");
+  c.class_weights = {1, 2};
+  EXPECT_EQ(refusal([&] { on_cpu(c); }), "class weights: 2 for 3 classes; give one for each");
+}
+
+}  // namespace
+}  // namespace assay::program::training_test
