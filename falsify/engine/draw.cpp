@@ -152,7 +152,8 @@ std::vector<Index> draw_dims(const OpDescriptor& op, const DrawSpec& spec, Rando
 /// Limits in seconds on a case in a joint shape: usual; usual with heads, whose other cases cost as much. If a region
 /// has no shape within the limit, its cheapest may cost more: kMaxOfModels for the differential, whose campaigns need
 /// every region; kMaxOfWhole with a whole oracle (only with heads or in blocks), else kMaxOfSampled. One case in ten
-/// without a whole oracle takes any shape within kMaxOfSampled.
+/// without a whole oracle takes any shape within kMaxOfSampled. Such a region is visited in one of kVisits turns.
+constexpr std::uint64_t kVisits = 4;
 constexpr double kUsualJoint = 0.015, kUsualHeads = 0.04, kMaxOfWhole = 0.04, kMaxOfSampled = 0.2, kMaxOfModels = 1.2,
                  kSampledShare = 0.1;
 
@@ -536,7 +537,9 @@ void make_joint(const OpDescriptor& op, const DrawSpec& spec, const OversizedDim
       drawn.emplace_back(cost, std::move(dims));
       if (cost <= usual) break;
     }
-    if (cheapest > most) continue;
+    // Tiles of heads meet masks only after several visits; an expensive region of other operations needs one.
+    const bool again = !has_heads(op) && turn.round / regions % kVisits != 0;
+    if (cheapest > most || (again && cheapest > usual)) continue;
     const double limit = std::max(usual, spec.every_region ? std::min(2 * cheapest, most) : cheapest);
     auto& [seconds, dims] = *std::ranges::find_if(drawn, [&](const auto& d) { return d.first <= limit; });
     c.dims = std::move(dims);
@@ -642,8 +645,8 @@ namespace {
 ///   12 rounds (or as the check says), one has a far dim;
 ///   16 rounds (8 in blocks, and for the differential, or 4 with heads), one has a shape of the contract;
 ///   16 rounds (relations: 32), one has a dim of any extent;
-///   16 rounds, several dims are as large as a case affords: in three for the differential and `exact`, in one for
-///   `statistical` and `nonfinite`;
+///   16 rounds, several dims, if the operation has several, are as large as a case affords: in three for the
+///   differential and `exact`, in one for `statistical` and `nonfinite`;
 ///   24 rounds, one has far rows.
 /// Each obligation uses other rounds for these; modulo 4 they never coincide.
 void choose_special_case(const OpDescriptor& op, const ObligationInfo& obligation, std::uint64_t seed,
@@ -664,7 +667,8 @@ void choose_special_case(const OpDescriptor& op, const ObligationInfo& obligatio
   spec.any_two = turn_of(3, 2).has_value();
   spec.far_rows = !spec.large && turn_of(24, 8).has_value();
   if (spec.fills) spec.filled = turn_of(spec.fills->every, spec.fills->at);
-  if (spec.extent || spec.largest != 0) spec.filled = std::nullopt;
+  const auto long_dims = std::ranges::count_if(op.dims, [](const DimInfo& dim) { return dim.max > 16; });
+  if (spec.extent || spec.largest != 0 || long_dims < 2) spec.filled = std::nullopt;
   // Decouple the strategy from the dims: three strategies in step with every twelfth round would always give the same
   // one.
   if (spec.far) spec.turn = derive(own ^ number, "far") % strategies;

@@ -39,8 +39,9 @@ void adamw_step::make_inputs(Problem& problem, Strategy strategy, Random& random
   fill(m, random.chance(0.3) ? 0 : scale, random);
   for (float& x : v) x = static_cast<float>(std::pow(scale * random.gaussian(), 2));
   if (random.chance(0.3)) fill(v, 0, random);
-  fill(p, random.chance(0.4) ? 0 : problem.params[kLr] * std::ldexp(1.0, static_cast<int>(random.between(-8, 8))),
-       random);
+  // A rate of 0 must leave parameters of every size as they are.
+  const double rate = problem.params[kLr] > 0 ? problem.params[kLr] : 1;
+  fill(p, random.chance(0.4) ? 0 : rate * std::ldexp(1.0, static_cast<int>(random.between(-8, 8))), random);
 }
 
 Outcome adamw_step::decays_only(Trial& trial) {
