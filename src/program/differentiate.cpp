@@ -25,8 +25,9 @@ Shape as_matrix(const Shape& shape) {
 
 class Backward {
  public:
-  Backward(const Program& forward, std::span<const Value> outputs, std::vector<Value> wanted)
+  Backward(const Program& forward, std::span<const Value> outputs, std::vector<Value> wanted, const Kept* kept)
       : forward_(forward), builder_(forward), wanted_(std::move(wanted)), last_reader_(wanted_.size(), -1) {
+    if (kept != nullptr) find_computed_again(*kept);
     find_paths();
     make_leaf_gradients();
     for (const Value output : outputs) {
@@ -47,6 +48,49 @@ class Backward {
   }
 
  private:
+  /// Notes the step that computes each temporary that is not kept. Storages that steps change in place are kept.
+  void find_computed_again(const Kept& kept) {
+    for (const Step& step : forward_.steps)
+      for (std::size_t t = 0; t < step.tensors.size(); ++t) {
+        if (step.op->tensors[t].role != Role::out) continue;
+        const Value base = forward_.base_of(step.tensors[t]);
+        if (forward_.storage_of(base).kind == Kind::temporary) computed_by_.emplace(base.id, &step);
+      }
+    const auto keep = [&](Value v) { computed_by_.erase(forward_.base_of(v).id); };
+    for (const Value v : kept) keep(v);
+    for (const Value v : forward_.outputs) keep(v);
+    for (std::size_t v = 0; v < forward_.values.size(); ++v)
+      if (forward_.values[v].version > 1)
+        std::erase_if(computed_by_, [&](const auto& computed) {
+          return forward_[Value{computed.first}].storage == forward_.values[v].storage;
+        });
+  }
+
+  /// The value, or the same elements computed again from those that are kept.
+  Value again(Value v) {
+    const Value base = forward_.base_of(v);
+    const auto by = computed_by_.find(base.id);
+    if (by == computed_by_.end()) return v;
+    if (!computed_again_.contains(base.id)) {
+      const Step& s = *by->second;
+      std::vector<Value> reads;
+      std::vector<NamedNumber> params;
+      std::vector<NamedDim> dims;
+      for (std::size_t t = 0; t < s.tensors.size(); ++t)
+        if (s.op->tensors[t].role != Role::out) reads.push_back(again(s.tensors[t]));
+      for (std::size_t p = 0; p < s.params.size(); ++p) params.push_back({s.op->params[p].name, s.params[p]});
+      for (std::size_t d = 0; d < s.dims.size(); ++d) dims.push_back({s.op->dims[d].name, s.dims[d]});
+      const Builder::Scope scope(builder_, "again." + s.label);
+      const std::vector<Value> results = builder_.call(s.op->name, reads, params, dims);
+      std::size_t result = 0;
+      for (std::size_t t = 0; t < s.tensors.size(); ++t)
+        if (s.op->tensors[t].role != Role::in)
+          computed_again_.emplace(forward_.base_of(s.tensors[t]).id, results.at(result++));
+    }
+    const Value whole = computed_again_.at(base.id);
+    return is_part(v, base) ? same_place(whole, v, base) : builder_.reshape(whole, forward_[v].shape);
+  }
+
   bool on_path(Value v) const { return on_path_[static_cast<std::size_t>(forward_.base_of(v).id)]; }
 
   /// Marks values that depend on a wanted leaf, and notes the last step that each leaf reaches.
@@ -199,7 +243,7 @@ class Backward {
   Value argument(const Step& s, const std::vector<Value>& upstream, std::string_view name) {
     for (std::size_t t = 0; t < s.tensors.size(); ++t) {
       const TensorInfo& info = s.op->tensors[t];
-      if (info.name == name) return s.tensors[t];
+      if (info.name == name) return again(s.tensors[t]);
       if (info.role != Role::in && fmt::format("d{}", info.name) == name)
         return upstream[t] ? upstream[t] : builder_.zeros(forward_[s.tensors[t]].shape);
     }
@@ -254,15 +298,40 @@ class Backward {
   std::vector<std::vector<std::size_t>> leaves_;
   /// of each wanted leaf: a step through which no gradient passes, and why
   std::vector<std::pair<const Step*, std::string_view>> ends_;
-  std::vector<bool> reached_;                     ///< of each wanted leaf: its gradient has arrived
-  std::map<std::int32_t, Value> flat_gradients_;  ///< by the parameters' storage
-  std::map<std::int32_t, Value> leaf_gradient_;   ///< by leaf
-  std::map<std::int32_t, Partial> partials_;      ///< by value
+  std::vector<bool> reached_;                        ///< of each wanted leaf: its gradient has arrived
+  std::map<std::int32_t, Value> flat_gradients_;     ///< by the parameters' storage
+  std::map<std::int32_t, Value> leaf_gradient_;      ///< by leaf
+  std::map<std::int32_t, Partial> partials_;         ///< by value
+  std::map<std::int32_t, const Step*> computed_by_;  ///< of each temporary that is not kept
+  std::map<std::int32_t, Value> computed_again_;
 };
 
 }  // namespace
 
-Differentiated differentiate(const Program& program, std::span<const Value> outputs, std::span<const Value> wanted) {
+Kept inputs_of_layers(const Program& program) {
+  const auto layer_of = [](const Step& step) -> std::string_view {
+    constexpr std::string_view kLayers = "layers.";
+    const std::string_view label = step.label;
+    const std::size_t at = label.find(kLayers);
+    return at == label.npos ? "" : label.substr(0, label.find('.', at + kLayers.size()));
+  };
+  std::map<std::int32_t, std::string_view> made_in;
+  Kept kept;
+  for (const Step& step : program.steps) {
+    const std::string_view layer = layer_of(step);
+    for (std::size_t t = 0; t < step.tensors.size(); ++t) {
+      const Value base = program.base_of(step.tensors[t]);
+      if (step.op->tensors[t].role == Role::out) made_in[base.id] = layer;
+      const auto made = made_in.find(base.id);
+      const bool crosses = made != made_in.end() && (made->second.empty() || made->second != layer);
+      if (crosses && std::ranges::find(kept, base) == kept.end()) kept.push_back(base);
+    }
+  }
+  return kept;
+}
+
+Differentiated differentiate(const Program& program, std::span<const Value> outputs, std::span<const Value> wanted,
+                             const Kept* kept) {
   std::vector<Value> leaves(wanted.begin(), wanted.end());
   if (leaves.empty())
     for (const Parameter& p : program.parameters)
@@ -273,7 +342,7 @@ Differentiated differentiate(const Program& program, std::span<const Value> outp
     if (const Kind kind = program.storage_of(v).kind;
         program.base_of(v) != v || (kind != Kind::input && kind != Kind::parameter))
       throw InputError(program[v].name, "it is no leaf", "want gradients of inputs and parameters");
-  return Backward(program, outputs, std::move(leaves)).run();
+  return Backward(program, outputs, std::move(leaves), kept).run();
 }
 
 }  // namespace assay::program

@@ -134,6 +134,47 @@ TEST(Derivatives, RefuseALeafWithoutAPath) {
   EXPECT_EQ(refusal(b, y, w), "not refused");
 }
 
+std::size_t bytes_of(const Block& block, const Kept* kept) {
+  return plan(differentiate(block.builder.program(), std::vector{block.y}, {}, kept).program).bytes;
+}
+
+TEST(Derivatives, ComputeLayersAgainFromTheirInputs) {
+  BlockCase c = block_case("untied_loss");
+  c.s = c.length = 64;
+  const auto saved = [&](Index layers) {
+    c.config.layers = layers;
+    const Block block(c);
+    const Kept kept = inputs_of_layers(block.builder.program());
+    return std::pair{bytes_of(block, nullptr), bytes_of(block, &kept)};
+  };
+  const auto [few, few_again] = saved(4);
+  const auto [more, more_again] = saved(8);
+  // Parameters and their gradients grow alike; of temporaries, one matrix a layer is kept.
+  const auto parameters = [&](Index layers) {
+    c.config.layers = layers;
+    const Block block(c);
+    std::size_t bytes = 0;
+    for (const Storage& storage : block.builder.program().storages)
+      if (storage.kind == Kind::parameter) bytes += 2 * sizeof(float) * static_cast<std::size_t>(storage.elements);
+    return bytes;
+  };
+  // A slot may be as large as the largest matrix of a layer.
+  const std::size_t matrix = sizeof(float) * static_cast<std::size_t>(c.s * c.config.intermediate),
+                    own = parameters(8) - parameters(4), grows = more_again - few_again - own;
+  EXPECT_LE(grows, 4 * matrix);
+  EXPECT_GT(more - few - own, 3 * grows);
+}
+
+TEST(Derivatives, KeepWhatStepsChangeInPlace) {
+  Builder b;
+  const Value x = b.input("x", {2, 2}), w = b.parameter("w", {2, 2});
+  const Value h = scale(b, x, 2), sum = accumulate(b, h, x, 1), y = matmul_nt(b, sum, w);
+  b.output(y);
+  const Kept none;
+  const Differentiated d = differentiate(b.program(), std::vector{y}, {}, &none);
+  EXPECT_TRUE(std::ranges::none_of(d.program.steps, [](const Step& s) { return s.label.starts_with("again."); }));
+}
+
 TEST(Derivatives, AreNotTakenWhereNoneIsWanted) {
   Builder b;
   const Value x = b.input("x", {4, 3}), frozen = b.parameter("frozen", {2, 3}, false),

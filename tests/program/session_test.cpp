@@ -54,6 +54,23 @@ TEST_P(Sessions, ReuseOfMemoryChangesNoBit) {
   }
 }
 
+/// R7: what is computed again has the bits of what was kept.
+TEST_P(Sessions, ComputingAgainChangesNoBit) {
+  for (const auto& [c, share] : device_cases()) {
+    const Block block(c);
+    const Program& forward = block.builder.program();
+    const std::vector<Value> leaves = block.leaves();
+    const Differentiated d = block.differentiated();
+    Session keeping(d.program, *device_);
+    const auto kept = results(keeping, d, c);
+    for (const Kept& keep : {Kept{}, inputs_of_layers(forward)}) {
+      const Differentiated again = differentiate(forward, std::vector{block.y}, leaves, &keep);
+      Session computing(again.program, *device_);
+      EXPECT_EQ(results(computing, again, c), kept) << c.name << ", " << keep.size() << " kept";
+    }
+  }
+}
+
 TEST_P(Sessions, AreWithinTheBoundsOfTheirKernels) {
   for (const auto& [c, share] : device_cases()) {
     const Block block(c);
