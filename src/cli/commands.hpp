@@ -23,6 +23,8 @@ Command add_list(Parser& parser);
 Command add_explain(Parser& parser);
 Command add_falsify(Parser& parser);
 Command add_run(Parser& parser);
+Command add_cases(Parser& parser);
+Command add_check(Parser& parser);
 Command add_replay(Parser& parser);
 Command add_mutants(Parser& parser);
 Command add_gradcheck(Parser& parser);

@@ -16,6 +16,8 @@ made = pathlib.Path(folder.name)
 failures = []
 for name in ("contracts", "kernels", "ci"):  # the least that is a checkout: --lock writes there
     (made / "checkout" / name).mkdir(parents=True)
+(made / "drawn").mkdir()
+(made / "drawn/results.safetensors").write_bytes(b"\x02" + bytes(7) + b"{}")
 subprocess.run(["git", "init", "-q", made / "checkout"], check=True)
 
 # command: (exit code, arguments) of runs that end soon. A command without a row fails below.
@@ -34,6 +36,8 @@ RUNS = {
     "gate": [(0, ["--all", "--plan", "--root", top]), (0, ["--lock", "--root", made / "checkout"])],
     "attest": [(0, ["--kernel", "scale/vulkan/vectors", "--out", made / "evidence", "--root", top])],
     "false-alarms": [(0, ["--record", top / "ci/false_alarms.jsonl"])],
+    "cases": [(0, ["scale", "--cases", 1, "--out", made / "drawn"])],
+    "check": [(3, [made / "drawn"])],  # no call has results
     "run": [(0, [top / "tests/program/tiny_qwen2.json", "--random", "--count", "2"])],
 }
 

@@ -36,6 +36,17 @@ constexpr StoredType kTypes[] = {{"BOOL", 1}, {"U8", 1},  {"I8", 1},  {"F8_E5M2"
                                  {"I16", 2},  {"U16", 2}, {"F16", 2}, {"BF16", 2},    {"I32", 4},
                                  {"U32", 4},  {"F32", 4}, {"F64", 8}, {"I64", 8},     {"U64", 8}};
 
+std::string_view stored_name(DType dtype) {
+  switch (dtype) {
+    case DType::f32: return "F32";
+    case DType::f16: return "F16";
+    case DType::bf16: return "BF16";
+    case DType::i32: return "I32";
+    case DType::u8: return "U8";
+  }
+  return "?";
+}
+
 [[noreturn]] void refuse(const std::string& where, const std::string& what) {
   throw InputError(where, what, std::string(kRemedy));
 }
@@ -189,13 +200,18 @@ const Weights::Entry& Weights::entry(std::string_view name) const {
   return found->second;
 }
 
-std::vector<float> Weights::read(std::string_view name) const {
+std::string Weights::bytes(std::string_view name) const {
   const Entry& e = entry(name);
-  const std::string where = fmt::format("{}: {}", e.file.string(), name);
   std::string bytes(e.bytes, '\0');
   std::ifstream in(e.file, std::ios::binary);
   if (!in.seekg(static_cast<std::streamoff>(e.begin)) || !in.read(bytes.data(), static_cast<std::streamsize>(e.bytes)))
-    refuse(where, "cannot be read: the file has changed");
+    refuse(fmt::format("{}: {}", e.file.string(), name), "cannot be read: the file has changed");
+  return bytes;
+}
+
+std::vector<float> Weights::read(std::string_view name) const {
+  const Entry& e = entry(name);
+  const std::string where = fmt::format("{}: {}", e.file.string(), name), bytes = this->bytes(name);
   const auto as = [&]<class T>(T element, auto widened) {
     std::vector<float> values(e.bytes / sizeof(T));
     for (std::size_t i = 0; i < values.size(); ++i) {
@@ -233,37 +249,46 @@ std::vector<std::string> load(Session& session, const Weights& weights) {
   return {unused.begin(), unused.end()};
 }
 
-void save(const fs::path& file, std::span<const NamedTensor> tensors, DType dtype) {
-  if (!is_floating(dtype)) throw InputError(file.string(), "weights are no integers", "store them as f32, f16 or bf16");
+void save(const fs::path& file, std::span<const StoredTensor> tensors) {
   json header = json::object();
   std::string data;
-  std::vector<const NamedTensor*> sorted;
-  for (const NamedTensor& t : tensors) sorted.push_back(&t);
-  std::ranges::sort(sorted, {}, &NamedTensor::name);
-  for (const NamedTensor* t : sorted) {
+  std::vector<const StoredTensor*> sorted;
+  for (const StoredTensor& t : tensors) sorted.push_back(&t);
+  std::ranges::sort(sorted, {}, &StoredTensor::name);
+  for (const StoredTensor* t : sorted) {
     if (header.contains(t->name) || t->name == "__metadata__")
       throw InputError(file.string(), fmt::format("{} cannot be the name of a tensor, or not of two", t->name),
                        "rename it");
-    const std::string where = fmt::format("{}: {}", file.string(), t->name);
-    if (bytes_of(where, t->shape, 1) != t->elements.size())
-      throw InputError(where, fmt::format("{} elements for {}", t->elements.size(), shape_text(t->shape)),
-                       "give as many as the shape has");
     const std::size_t begin = data.size();
-    const auto append = [&](const auto& element) {
-      data.append(reinterpret_cast<const char*>(&element), sizeof element);
-    };
-    for (const float x : t->elements) {
-      if (dtype == DType::f32) append(x);
-      if (dtype == DType::f16) append(to_half(x));
-      if (dtype == DType::bf16) append(to_bfloat16(x));
-    }
-    const std::string_view type = dtype == DType::f32 ? "F32" : dtype == DType::f16 ? "F16" : "BF16";
-    header[t->name] = {{"dtype", type}, {"shape", t->shape}, {"data_offsets", {begin, data.size()}}};
+    data += t->bytes;
+    header[t->name] = {{"dtype", stored_name(t->dtype)}, {"shape", t->shape}, {"data_offsets", {begin, data.size()}}};
   }
   std::string text = header.dump();
   text.append((8 - text.size() % 8) % 8, ' ');  // aligned elements, as the reference implementation writes them
   const std::uint64_t length = text.size();
   files::write(file, std::string(reinterpret_cast<const char*>(&length), sizeof length) + text + data);
+}
+
+void save(const fs::path& file, std::span<const NamedTensor> tensors, DType dtype) {
+  if (!is_floating(dtype)) throw InputError(file.string(), "weights are no integers", "store them as f32, f16 or bf16");
+  std::vector<StoredTensor> stored;
+  for (const NamedTensor& t : tensors) {
+    const std::string where = fmt::format("{}: {}", file.string(), t.name);
+    if (bytes_of(where, t.shape, 1) != t.elements.size())
+      throw InputError(where, fmt::format("{} elements for {}", t.elements.size(), shape_text(t.shape)),
+                       "give as many as the shape has");
+    std::string bytes;
+    const auto append = [&](const auto& element) {
+      bytes.append(reinterpret_cast<const char*>(&element), sizeof element);
+    };
+    for (const float x : t.elements) {
+      if (dtype == DType::f32) append(x);
+      if (dtype == DType::f16) append(to_half(x));
+      if (dtype == DType::bf16) append(to_bfloat16(x));
+    }
+    stored.push_back({t.name, dtype, t.shape, std::move(bytes)});
+  }
+  save(file, stored);
 }
 
 void save(Session& session, const fs::path& file, DType dtype) {

@@ -33,6 +33,8 @@ class Weights {
   const Entry& entry(std::string_view name) const;
   /// Returns a tensor's elements. F32, F16 and BF16 are exact in float32; throws InputError for other types.
   std::vector<float> read(std::string_view name) const;
+  /// Returns a tensor's bytes as the file holds them.
+  std::string bytes(std::string_view name) const;
 
  private:
   void add_file(const std::filesystem::path& file);
@@ -45,6 +47,17 @@ class Weights {
 /// Sets every parameter of the session's program to the tensor of its name. Throws InputError, before any parameter
 /// changes, for a parameter that has no tensor or one of another shape. Returns the tensors that no parameter takes.
 std::vector<std::string> load(Session& session, const Weights& weights);
+
+/// A tensor to be saved as it is: dense, row-major elements.
+struct StoredTensor {
+  std::string name;
+  DType dtype = DType::f32;
+  std::vector<Index> shape;
+  std::string bytes;
+};
+
+/// Writes one file, whole or not at all.
+void save(const std::filesystem::path& file, std::span<const StoredTensor> tensors);
 
 /// A tensor to be saved.
 struct NamedTensor {
