@@ -29,6 +29,13 @@ Block::Block(const BlockCase& c) {
     x = builder.input("ids", {c.rows()}, DType::i32);
     const Value logits = decoder(builder, c.config, x, all), targets = builder.input("targets", {c.rows()}, DType::i32);
     y = cross_entropy(builder, logits, targets, builder.input("class weights", {c.config.vocabulary}), 1).loss;
+  } else if (c.part == BlockPart::decode) {
+    DecodeProgram d = decode_program(c.config, c.batch, c.capacity, c.s);
+    builder = Builder(std::move(d.program));
+    x = d.ids;
+    for (const Cache& cache : d.caches) caches.insert(caches.end(), {cache.keys, cache.values});
+    y = d.logits ? d.logits : caches.back();
+    return;
   } else {
     const Sequences all = sequences(builder, c.config, c.rows(), c.batch);
     x = builder.input("x", {c.rows(), c.config.hidden});
@@ -42,11 +49,29 @@ std::vector<Value> Block::leaves() const {
   std::vector<Value> all;
   if (is_floating(builder.program().storage_of(x).dtype)) all.push_back(x);
   for (const Parameter& p : builder.program().parameters)
-    if (p.trainable) all.push_back(p.value);
+    if (p.trainable && caches.empty()) all.push_back(p.value);
   return all;
 }
 
-Differentiated Block::differentiated() const { return differentiate(builder.program(), std::vector{y}, leaves()); }
+Differentiated Block::differentiated() const {
+  if (!caches.empty()) return {builder.program(), {}, {}};
+  return differentiate(builder.program(), std::vector{y}, leaves());
+}
+
+namespace {
+
+/// Codes and scales of a packed weight: whatever bytes, of which those that hold a scale are near a constant.
+double packed_number(Random& random, const Parameter& p, bool scale, std::size_t i) {
+  constexpr std::size_t kSuperBlock = 144;
+  const auto byte = static_cast<double>(random.below(256));
+  if (scale) return 0.1 + byte / 2048;
+  // The first halves of a super-block are d, about 2^-13, and dmin, about 2^-10.
+  if (p.format == WeightFormat::q4_k && i % kSuperBlock == 1) return 0x08;
+  if (p.format == WeightFormat::q4_k && i % kSuperBlock == 3) return 0x14;
+  return byte;
+}
+
+}  // namespace
 
 std::vector<double> numbers_of(const BlockCase& c, const Program& program, Value of, int run) {
   const ValueInfo& v = program[of];
@@ -57,15 +82,26 @@ std::vector<double> numbers_of(const BlockCase& c, const Program& program, Value
   const bool weight = v.name.ends_with(".weight") || v.name.ends_with(".bias");
   const double deviation = weight && !v.name.ends_with("embed_tokens.weight") ? 0.05 : 1;
   const auto words = static_cast<std::uint64_t>(c.config.vocabulary);
+  const auto packed = std::ranges::find_if(program.parameters, [&](const Parameter& p) {
+    return p.format != WeightFormat::f32 && (p.value == of || p.scales == of);
+  });
   constexpr std::size_t kPeriod = 65521;  // prime, so that no two rows of a large weight are alike
   for (std::size_t i = 0; i < numbers.size(); ++i) {
     double& n = numbers[i];
+    if (packed != program.parameters.end()) {
+      n = static_cast<float>(packed_number(random, *packed, packed->scales == of, i));
+      continue;
+    }
     if (i >= kPeriod && is_floating(storage.dtype)) {
       n = numbers[i - kPeriod];
       continue;
     }
     const auto row = static_cast<Index>(i);
-    if (v.name == "lengths") n = static_cast<double>(c.length_of(row));
+    const auto held = [&](Index sequence) { return static_cast<double>(c.length_of(sequence) + run * c.s); };
+    if (c.part == BlockPart::decode && v.name == "starts") n = held(row);
+    else if (c.part == BlockPart::decode && v.name == "lengths") n = held(row) + static_cast<double>(c.s);
+    else if (c.part == BlockPart::decode && v.name == "positions") n = held(row / c.s) + static_cast<double>(row % c.s);
+    else if (v.name == "lengths") n = static_cast<double>(c.length_of(row));
     else if (v.name.ends_with("positions"))  // every sequence begins at a place of its own, and leaves places out
       n = static_cast<double>(3 + 2 * (row % c.s) + 5 * (row / c.s) + (v.name == "later positions" ? 1 : 0));
     else if (v.name == "capacity") n = static_cast<double>(c.s);
@@ -79,22 +115,45 @@ std::vector<double> numbers_of(const BlockCase& c, const Program& program, Value
   return numbers;
 }
 
-void for_each_set_by_host(const Program& program, const std::function<void(Value)>& f) {
+std::map<std::string, std::vector<double>> unpacked(const BlockCase& c, const Program& program) {
+  std::map<std::string, std::vector<double>> all;
+  for (const Parameter& p : program.parameters) {
+    if (p.format == WeightFormat::f32) continue;
+    Builder b;
+    const Value codes = b.input("codes", program[p.value].shape, DType::u8);
+    const Value scales = p.scales ? b.input("scales", program[p.scales].shape) : Value{};
+    const Value weight = scales ? nf4_dequantize(b, codes, scales, p.shape[1]) : q4_k_dequantize(b, codes, p.shape[1]);
+    const Program dequantize = b.take();
+    const Plan where = plan(dequantize);
+    Execution<double> execution(dequantize, where, std::nan(""));
+    write(execution[codes], numbers_of(c, program, p.value));
+    if (scales) write(execution[scales], numbers_of(c, program, p.scales));
+    execution.run();
+    all[p.name] = read(execution[weight]);
+  }
+  return all;
+}
+
+void for_each_set_by_host(const Program& program, const std::function<void(Value)>& f, int run) {
   for (std::size_t i = 0; i < program.values.size(); ++i) {
     const Value v{static_cast<std::int32_t>(i)};
     const Kind kind = program.storage_of(v).kind;
-    if (program.base_of(v) == v && (kind == Kind::input || kind == Kind::parameter)) f(v);
+    const bool cache = kind == Kind::state && run == 0 && program[v].name.starts_with("cache.") && program[v].version == 0;
+    if (program.base_of(v) == v && (kind == Kind::input || kind == Kind::parameter || cache)) f(v);
   }
 }
 
 void set(Session& session, Value v, const std::vector<double>& numbers) {
   if (session.program().storage_of(v).dtype == DType::i32)
     session.set(v, std::vector<std::int32_t>(numbers.begin(), numbers.end()));
+  else if (session.program().storage_of(v).dtype == DType::u8)
+    session.set(v, std::vector<std::uint8_t>(numbers.begin(), numbers.end()));
   else session.set(v, std::vector<float>(numbers.begin(), numbers.end()));
 }
 
 void set_all(Session& session, const BlockCase& c, int run) {
-  for_each_set_by_host(session.program(), [&](Value v) { set(session, v, numbers_of(c, session.program(), v, run)); });
+  for_each_set_by_host(
+      session.program(), [&](Value v) { set(session, v, numbers_of(c, session.program(), v, run)); }, run);
 }
 
 }  // namespace assay::falsify
