@@ -24,11 +24,12 @@ Block::Block(const BlockCase& c) {
   if (c.part == BlockPart::feed_forward) {
     x = builder.input("x", {c.rows(), c.config.hidden});
     y = feed_forward_block(builder, c.config, x);
-  } else if (c.part == BlockPart::loss) {
+  } else if (c.part == BlockPart::loss || c.part == BlockPart::training) {
     const Sequences all = sequences(builder, c.config, c.rows(), c.batch);
     x = builder.input("ids", {c.rows()}, DType::i32);
     const Value logits = decoder(builder, c.config, x, all), targets = builder.input("targets", {c.rows()}, DType::i32);
     y = cross_entropy(builder, logits, targets, builder.input("class weights", {c.config.vocabulary}), 1).loss;
+    if (c.part == BlockPart::training) activations = program::activations(builder.program());
   } else if (c.part == BlockPart::decode) {
     DecodeProgram d = decode_program(c.config, c.batch, c.capacity, c.s);
     builder = Builder(std::move(d.program));
@@ -55,7 +56,15 @@ std::vector<Value> Block::leaves() const {
 
 Differentiated Block::differentiated() const {
   if (!caches.empty()) return {builder.program(), {}, {}};
-  return differentiate(builder.program(), std::vector{y}, leaves());
+  Differentiated d = differentiate(builder.program(), std::vector{y}, leaves());
+  if (!activations.empty()) d.program.storages = passes().forward.storages;
+  return d;
+}
+
+Passes Block::passes() const {
+  std::vector<Value> kept;
+  for (const Activation& a : activations) kept.push_back(a.value);
+  return split(differentiate(builder.program(), std::vector{y}, leaves()), builder.program().steps.size(), kept);
 }
 
 namespace {
@@ -98,7 +107,13 @@ std::vector<double> numbers_of(const BlockCase& c, const Program& program, Value
     }
     const auto row = static_cast<Index>(i);
     const auto held = [&](Index sequence) { return static_cast<double>(c.length_of(sequence) + run * c.s); };
-    if (c.part == BlockPart::decode && v.name == "starts") n = held(row);
+    // Named faults read integers that begin so.
+    if (c.part == BlockPart::decode && v.name.starts_with("later positions")) n = held(row / c.s) + 7;
+    else if (c.part == BlockPart::decode && v.name.starts_with("next ")) n = held(row / c.s) + static_cast<double>(row % c.s) + 1;
+    else if (c.part == BlockPart::decode && v.name.starts_with("places in ")) n = static_cast<double>(row % c.s);
+    else if (c.part == BlockPart::decode && v.name.starts_with("no starts")) n = 0;
+    else if (c.part == BlockPart::decode && v.name == "all places") n = static_cast<double>(c.capacity);
+    else if (c.part == BlockPart::decode && v.name == "starts") n = held(row);
     else if (c.part == BlockPart::decode && v.name == "lengths") n = held(row) + static_cast<double>(c.s);
     else if (c.part == BlockPart::decode && v.name == "positions") n = held(row / c.s) + static_cast<double>(row % c.s);
     else if (v.name == "lengths") n = static_cast<double>(c.length_of(row));

@@ -16,10 +16,10 @@
 
 namespace assay::falsify {
 
-enum class BlockPart { attention, feed_forward, layer, loss, decode };
+enum class BlockPart { attention, feed_forward, layer, loss, training, decode };
 
 /// A block of one configuration, for `batch` sequences of s rows each. Attention, feed_forward and layer read x
-/// [batch * s, hidden]; `loss` reads ids and gives a loss for each row; `decode` appends the ids to caches and gives
+/// [batch * s, hidden]; `loss` reads ids and gives a loss for each row; `training` is the same and keeps its activations; `decode` appends the ids to caches and gives
 /// logits for s = 1.
 struct BlockCase {
   std::string name;
@@ -55,9 +55,13 @@ struct Block {
 
   explicit Block(const BlockCase& c);
 
+  std::vector<program::Activation> activations;  ///< of training
   /// Every parameter that trains, and x where it is real.
   std::vector<program::Value> leaves() const;
+  /// Of training, the activations and all that the backward pass reads are states.
   program::Differentiated differentiated() const;
+  /// Of training: both passes as two programs, of which differentiated() is the one behind the other.
+  program::Passes passes() const;
 };
 
 /// Makes float32 numbers for an input, which differ from run to run, or for a parameter. Weights are small against the

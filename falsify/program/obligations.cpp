@@ -115,6 +115,7 @@ Outcome of_rows(const SystemTrial& trial, std::string_view claim) {
 Outcome forward(const SystemTrial& trial) { return of_rows(trial, "FALSIFY-SYS-002"); }
 Outcome gradients(const SystemTrial& trial) { return of_rows(trial, "FALSIFY-SYS-003"); }
 Outcome caches(const SystemTrial& trial) { return of_rows(trial, "FALSIFY-SYS-013"); }
+Outcome saved(const SystemTrial& trial) { return of_rows(trial, "FALSIFY-SYS-018"); }
 
 /// Runs the block once on its device.
 class OnDevice {
@@ -146,6 +147,25 @@ Outcome checked(Session& session, std::uint64_t seed) {
 Outcome steps(const SystemTrial& trial) {
   OnDevice on(trial);
   return checked(on.session, trial.block().seed);
+}
+
+/// The backward pass alone, from what the forward pass left on the device, against both in one program.
+Outcome two_passes(const SystemTrial& trial) {
+  OnDevice whole(trial);
+  whole.session.run();
+  Passes passes = whole.block.passes();
+  trial.alter(passes.forward), trial.alter(passes.backward);
+  Session forward(passes.forward, trial.on(), trial.options());
+  SessionOptions shared = trial.options();
+  shared.shares = &forward;
+  Session backward(passes.backward, trial.on(), shared);
+  set_all(forward, trial.block()), set_all(backward, trial.block());
+  forward.run(), backward.run();
+  const std::string_view meaning = "the two passes one by one differ from both in one program";
+  Outcome outcome = same<float>("y", forward.get<float>(whole.block.y), whole.session.get<float>(whole.block.y), meaning);
+  for (const Value g : whole.d.gradients)
+    outcome &= same<float>(whole.d.program[g].name, backward.get<float>(g), whole.session.get<float>(g), meaning);
+  return outcome;
 }
 
 Outcome composed(const SystemTrial& trial) {
@@ -569,8 +589,12 @@ Outcome finite(const SystemTrial& trial) {
 }
 
 constexpr BlockPart kEvery[] = {BlockPart::attention, BlockPart::feed_forward, BlockPart::layer, BlockPart::loss,
-                                BlockPart::decode},
-                    kDecode[] = {BlockPart::decode},
+                                BlockPart::training, BlockPart::decode},
+                    kDecode[] = {BlockPart::decode}, kTraining[] = {BlockPart::training},
+                    kHasBackward[] = {BlockPart::attention, BlockPart::feed_forward, BlockPart::layer, BlockPart::loss,
+                                      BlockPart::training},
+                    kFormats[] = {BlockPart::attention, BlockPart::feed_forward, BlockPart::layer, BlockPart::loss,
+                                  BlockPart::decode},
                     kAttendsOrDecodes[] = {BlockPart::attention, BlockPart::layer, BlockPart::loss, BlockPart::decode};
 constexpr BlockPart kAll[] = {BlockPart::attention, BlockPart::feed_forward, BlockPart::layer, BlockPart::loss},
                     kAttends[] = {BlockPart::attention, BlockPart::layer, BlockPart::loss},
@@ -591,17 +615,17 @@ constexpr SystemObligation kObligations[] = {
     {{"FALSIFY-SYS-003",
       "the gradient of every leaf is the derivative of the equations, and adds up over runs, in double", "gradients",
       "a path of the backward pass that is missing, cut, doubled or exchanged"},
-     kAll,
+     kHasBackward,
      false,
      &gradients},
     {{"FALSIFY-SYS-004", "results and gradients are within the bound of the whole program", "composed",
       "a kernel of the back end; FALSIFY-SYS-001 names the step"},
-     kEvery,
+     kFormats,
      false,
      &composed},
     {{"FALSIFY-SYS-005", "every leaf that trains gets a gradient, and no frozen one does", "leaves",
       "a projection or an adapter is cut off from the loss"},
-     kAll,
+     kHasBackward,
      false,
      &leaves},
     {{"FALSIFY-SYS-006", "what padding holds changes no result of a token and no gradient, bitwise", "padding",
@@ -616,12 +640,12 @@ constexpr SystemObligation kObligations[] = {
      &prefix},
     {{"FALSIFY-SYS-008", "adapters whose B is zero leave the base, bitwise", "zero_adapter",
       "an adapter replaces its base, or drops the bias"},
-     kEvery,
+     kFormats,
      false,
      &zero_adapter},
     {{"FALSIFY-SYS-009", "adapters merged into their weights are the adapters", "merged",
       "the scale alpha / rank, or the layout of A or B"},
-     kEvery,
+     kFormats,
      false,
      &merged},
     {{"FALSIFY-SYS-010", "a tied table gets the gradients of both of its uses", "tied",
@@ -667,6 +691,17 @@ constexpr SystemObligation kObligations[] = {
      kDecode,
      false,
      &full_cache},
+    {{"FALSIFY-SYS-018", "what a layer saves for its backward pass is what the equations name, in double", "saved",
+      "a buffer that the next layer uses again, or a value of before or behind the one that is needed"},
+     kTraining,
+     false,
+     &saved},
+    {{"FALSIFY-SYS-019",
+      "the backward pass alone, from what the forward pass saved, gives the gradients of both in one program, bitwise",
+      "two_passes", "something that the backward pass reads is not saved"},
+     kTraining,
+     false,
+     &two_passes},
     {{"FALSIFY-A1", "a weight of another shape is refused, a transposed one included", "wrong_shapes",
       "only numbers of elements are compared"},
      kAttendsOrDecodes,
@@ -687,7 +722,7 @@ constexpr SystemObligation kObligations[] = {
      false,
      &initialization},
     {{"FALSIFY-A5", "with weights as they begin, results are finite", "finite", "a norm or a sum of exponentials"},
-     kEvery,
+     kFormats,
      false,
      &finite},
     {{"FALSIFY-GQ-001", "q and o have the shapes of their heads at every ratio of heads", "head_shapes",

@@ -83,6 +83,13 @@ constexpr std::string_view kAttentionEquations[] = {kAttentionEquation, kMaskEqu
                                                "loss[i] = -weights[target] log softmax(logits[i])[target]",
                                                "layer: "
                                                "h = x + o(attention(...)), y = h + down(silu(gate(n)) up(n))"},
+                           kTrainingEquations[] =
+                               {"x = table[ids]; every layer in turn; logits = norm(x) headᵀ",
+                                "loss[i] = -weights[target] log softmax(logits[i])[target]",
+                                "saved of a layer: its input, norm(input) and 1 / rms, rope(norm(q(n))), "
+                                "rope(norm(k(n))), v(n), attention(...), log sum exp(scores)",
+                                "saved of a layer: h, norm(h) and 1 / rms, gate(n), up(n), silu(gate(n)) up(n)",
+                                kMaskEquation, kProjectionEquation, kNormEquation},
                            kDecodeEquations[] = {
                                "x = table[ids]; every layer in turn; logits = norm(x) headᵀ",
                                "layer: keys[held + i] = rope(norm(k(n)), held + i), values[held + i] = v(n); h = x + "
@@ -105,10 +112,16 @@ constexpr Practice kPractice[] = {
 /// Layers in the turn of the cases that are of such layers: one case in 24, each once in a default campaign. A whole
 /// model costs more: only two of them (-1: none).
 constexpr int kFirst = 5, kEvery = 24;
-constexpr int kTurns[] = {0, 1, 2, 3}, kLossTurns[] = {2, -1, 0, -1}, kDecodeTurns[] = {0, -1, -1, -1};
+constexpr int kTurns[] = {0, 1, 2, 3}, kLossTurns[] = {2, -1, 0, -1}, kDecodeTurns[] = {0, -1, -1, -1},
+              kTrainingTurns[] = {2, -1, -1, -1};
 
 std::span<const int> turns(BlockPart part) {
-  return part == BlockPart::loss ? kLossTurns : part == BlockPart::decode ? kDecodeTurns : kTurns;
+  switch (part) {
+    case BlockPart::loss: return kLossTurns;
+    case BlockPart::training: return kTrainingTurns;
+    case BlockPart::decode: return kDecodeTurns;
+    default: return kTurns;
+  }
 }
 
 /// Shapes of practice of a system: dims that a layer gives, others drawn.
@@ -145,6 +158,10 @@ OpDescriptor descriptor(BlockPart part) {
       op.name = "model_loss", op.summary = "a whole decoder of several layers, and the loss of each position";
       op.dims = kLossDims, op.params = kLossParams, op.equations = kLossEquations;
       break;
+    case BlockPart::training:
+      op.name = "training_forward", op.summary = "the forward pass of model_loss with what its backward pass needs";
+      op.dims = kLossDims, op.params = kLossParams, op.equations = kTrainingEquations;
+      break;
     case BlockPart::decode:
       op.name = "decode_step", op.summary = "tokens of each sequence through a whole decoder, behind those in its caches";
       op.dims = kDecodeDims, op.params = kDecodeParams, op.equations = kDecodeEquations;
@@ -163,7 +180,8 @@ std::vector<System> make_systems() {
     if (lacks(name)) return {};
   std::vector<System> all;
   for (const BlockPart part :
-       {BlockPart::attention, BlockPart::layer, BlockPart::feed_forward, BlockPart::loss, BlockPart::decode}) {
+       {BlockPart::attention, BlockPart::layer, BlockPart::feed_forward, BlockPart::loss, BlockPart::training,
+        BlockPart::decode}) {
     System system{part, descriptor(part), {}, {}, {}, {}};
     for (const SystemObligation& o : system_obligations())
       if (std::ranges::find(o.parts, part) != o.parts.end()) system.obligations.push_back(&o);
@@ -319,6 +337,7 @@ std::vector<std::pair<std::string_view, Case>> mutated_cases(const System& syste
   if (system.part != BlockPart::decode) return {{"", one}};
   Case chunk = one, nf4 = everything(system), q4_k = nf4;
   number(system, chunk, "s") = 2, number(system, chunk, "capacity") = 8;
+  number(system, chunk, "hidden") = 20;  // more than the queries have
   set_param(system, nf4, "weights", 1), set_param(system, q4_k, "weights", 2);
   number(system, q4_k, "batch") = 1;
   return {{"", one}, {"chunk", chunk}, {"nf4", nf4}, {"q4_k", q4_k}};
@@ -389,7 +408,7 @@ Case draw(const System& system, bool small, std::uint64_t seed, std::span<const 
 
 std::optional<Case> draw_practice(const System& system, Backend backend, int number, std::uint64_t seed) {
   if (number % kEvery != kFirst) return {};
-  const bool loss = system.part == BlockPart::loss;
+  const bool loss = system.part == BlockPart::loss || system.part == BlockPart::training;
   const int turn = turns(system.part)[static_cast<std::size_t>(number / kEvery) % std::size(kTurns)];
   if (turn < 0) return {};
   const Practice& p = kPractice[turn];

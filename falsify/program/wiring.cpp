@@ -14,7 +14,8 @@ namespace {
 
 using namespace program;
 
-constexpr std::string_view kForward = "FALSIFY-SYS-002", kGradients = "FALSIFY-SYS-003", kCaches = "FALSIFY-SYS-013";
+constexpr std::string_view kForward = "FALSIFY-SYS-002", kGradients = "FALSIFY-SYS-003", kCaches = "FALSIFY-SYS-013",
+                           kSaved = "FALSIFY-SYS-018";
 
 /// The elements of one of c.batch sequences.
 template <class T>
@@ -26,25 +27,30 @@ std::vector<T> part(const BlockCase& c, const std::vector<T>& all, Index sequenc
 /// The block by its equations, sequence by sequence. `named` holds its leaves, `constants` its inputs.
 template <class T>
 std::vector<T> by_equations(const BlockCase& c, const std::map<std::string, std::vector<T>>& named,
-                            const std::map<std::string, std::vector<double>>& constants) {
+                            const std::map<std::string, std::vector<double>>& constants,
+                            typename Equations<T>::Trace* trace = nullptr) {
   std::vector<T> all;
   for (Index b = 0; b < c.batch; ++b) {
     const auto input = [&](const char* name) { return part(c, constants.at(name), b); };
     const auto x = [&] { return part(c, named.at("x"), b); };
     const bool rotates = constants.contains("positions");
+    typename Equations<T>::Trace own;
     const Equations<T> equations(c.config, named, rotates ? input("positions") : std::vector<double>(), c.s,
-                                 c.length_of(b));
+                                 c.length_of(b), nullptr, 0, trace != nullptr ? &own : nullptr);
     const std::vector<T> y = [&] {
       switch (c.part) {
         case BlockPart::attention: return equations.attention_block("", x());
         case BlockPart::feed_forward: return equations.feed_forward_block("", x());
         case BlockPart::layer: return equations.decoder_layer("", x());
         case BlockPart::loss:
+        case BlockPart::training:
         case BlockPart::decode: break;
       }
       return equations.losses(input("ids"), input("targets"), constants.at("class weights"));
     }();
     all.insert(all.end(), y.begin(), y.end());
+    for (const auto& [name, elements] : own)
+      (*trace)[name].insert((*trace)[name].end(), elements.begin(), elements.end());
   }
   return all;
 }
@@ -82,6 +88,7 @@ Outcome judge(const Expected& expected, std::span<const double> got) {
 
 Wiring::Wiring(const BlockCase& c) : case_(c), block_(c), d_(block_.differentiated()), plan_(plan(d_.program)) {
   finals_ = c.part == BlockPart::decode ? block_.caches : d_.gradients;
+  for (const Activation& a : block_.activations) finals_.push_back(a.value);
   if (c.part == BlockPart::decode) expect_caches();
   else expect_gradients();
   const std::vector<std::vector<Bounded>> bounded = results<Bounded>(right(), Bounded(std::nan("")));
@@ -100,6 +107,7 @@ void Wiring::expect_gradients() {
   using Lifted = Dual<long double>;
   const std::vector<Value> leaves = block_.leaves();
   std::vector<std::vector<long double>> gradients;
+  Equations<Lifted>::Trace trace;
   for (const Value leaf : leaves) gradients.emplace_back(static_cast<std::size_t>(d_.program[leaf].shape.size()));
   for (std::size_t run = 0; run < kRuns; ++run) {
     std::map<std::string, std::vector<double>> numbers;
@@ -110,7 +118,8 @@ void Wiring::expect_gradients() {
       for (const double n : numbers[name]) lifted[name].push_back(Lifted(n));
     });
     std::vector<long double> y;
-    for (const Lifted& element : by_equations<Lifted>(c, lifted, numbers)) y.push_back(element.value);
+    trace.clear();
+    for (const Lifted& element : by_equations<Lifted>(c, lifted, numbers, &trace)) y.push_back(element.value);
     expect(fmt::format("y of run {}", run + 1), kForward, block_.y, y);
     const std::vector<double>& upstream = numbers.at(d_.program[d_.upstream[0]].name);
     for (std::size_t leaf = 0; leaf < leaves.size(); ++leaf) {
@@ -125,6 +134,11 @@ void Wiring::expect_gradients() {
   }
   for (std::size_t leaf = 0; leaf < leaves.size(); ++leaf)
     expect(d_.program[leaves[leaf]].name, kGradients, leaves[leaf], gradients[leaf]);
+  for (const Activation& a : block_.activations) {
+    std::vector<long double> want;
+    for (const Lifted& element : trace.at(a.name)) want.push_back(element.value);
+    expect(a.name, kSaved, a.value, want);
+  }
 }
 
 void Wiring::expect_caches() {

@@ -234,15 +234,20 @@ json judge_mutant(const System& system, std::string_view of, const Wiring& wirin
   return j;
 }
 
-std::vector<falsify::ProgramMutant> all_mutants(const Wiring& wiring, bool automatic) {
+std::vector<falsify::ProgramMutant> all_mutants(falsify::BlockPart part, const Wiring& wiring, bool automatic) {
   if (automatic) return falsify::program_mutants(wiring.differentiated().program, wiring.where());
   std::vector<falsify::ProgramMutant> planted;
-  for (const falsify::BlockFault& fault : falsify::block_faults()) {
-    try {
-      planted.push_back(plant(fault, wiring.differentiated().program));
-    } catch (const InputError&) {  // the system has no such step
+  const auto plant_all = [&](std::span<const falsify::BlockFault> faults) {
+    for (const falsify::BlockFault& fault : faults) {
+      try {
+        planted.push_back(plant(fault, wiring.differentiated().program));
+      } catch (const InputError&) {  // the system has no such step
+      }
     }
-  }
+  };
+  const bool decodes = part == falsify::BlockPart::decode;
+  plant_all(decodes ? falsify::decode_faults() : falsify::block_faults());
+  if (part == falsify::BlockPart::training) plant_all(falsify::training_faults());
   return planted;
 }
 
@@ -257,7 +262,7 @@ std::vector<json> mutants_of_systems(const std::vector<std::string>& names, bool
         tasks.push_back({name, [&name, of, c, part, jobs, automatic] {
                            const System& system = *find_system(name);
                            const Wiring wiring(block_of(system, c));
-                           const std::vector<falsify::ProgramMutant> mutants = all_mutants(wiring, automatic);
+                           const std::vector<falsify::ProgramMutant> mutants = all_mutants(system.part, wiring, automatic);
                            json results = json::array();
                            for (std::size_t m = static_cast<std::size_t>(part); m < mutants.size();
                                 m += static_cast<std::size_t>(jobs))

@@ -226,6 +226,38 @@ Value classifier(Builder& b, const TransformerConfig& c, Index classes, Value id
   return bias_add(b, matmul(b, pooled, weight), b.parameter("bias", {classes}));
 }
 
+std::vector<Activation> activations(const Program& forward) {
+  struct Part {
+    std::string_view step, tensor, name;
+  };
+  static constexpr Part kParts[] = {{"input_layernorm.rmsnorm", "x", "input"},
+                                    {"input_layernorm.rmsnorm", "y", "attn_norm_out"},
+                                    {"self_attn.attention", "q", "q"},
+                                    {"self_attn.attention", "k", "k"},
+                                    {"self_attn.attention", "v", "v"},
+                                    {"self_attn.attention", "y", "attn_output"},
+                                    {"self_attn.attention", "logsumexp", "logsumexp"},
+                                    {"post_attention_layernorm.rmsnorm", "x", "middle"},
+                                    {"post_attention_layernorm.rmsnorm", "y", "ffn_norm_out"},
+                                    {"mlp.silu_mul", "gate", "gate"},
+                                    {"mlp.silu_mul", "up", "up"},
+                                    {"mlp.silu_mul", "y", "silu_gate_output"}};
+  std::vector<Activation> all;
+  for (const Step& step : forward.steps) {
+    const std::string_view label = step.label;
+    const auto tensor = [&](std::string_view name) {
+      const auto at = std::ranges::find(step.op->tensors, name, &TensorInfo::name) - step.op->tensors.begin();
+      return step.tensors[static_cast<std::size_t>(at)];
+    };
+    for (const Part& part : kParts)
+      if (label.ends_with(part.step))
+        all.push_back({fmt::format("{}{}", label.substr(0, label.size() - part.step.size()), part.name), tensor(part.tensor)});
+    if (step.op->name == "rmsnorm")
+      all.push_back({fmt::format("{}.rrms", label.substr(0, label.rfind('.'))), tensor("rrms")});
+  }
+  return all;
+}
+
 Value decoder(Builder& b, const TransformerConfig& c, Value ids, const Sequences& sequences, std::span<Cache> caches) {
   const auto [table, x] = model(b, c, ids, sequences, caches);
   const Scope scope(b, "lm_head");

@@ -89,4 +89,14 @@ Value classifier(Builder& builder, const TransformerConfig& config, Index classe
 Value decoder(Builder& builder, const TransformerConfig& config, Value ids, const Sequences& sequences,
               std::span<Cache> caches = {});
 
+/// A result of a forward pass, by the layer and its part: "model.layers.0.q".
+struct Activation {
+  std::string name;
+  Value value;
+};
+/// What training needs of each layer of a program of this page: its input, the normed input (attn_norm_out), q and k as
+/// they are rotated, v, attn_output and logsumexp; behind the first residual the sum (middle), ffn_norm_out, gate, up and
+/// silu_gate_output; of each norm its reciprocal rms, as "model.layers.0.input_layernorm.rrms".
+std::vector<Activation> activations(const Program& forward);
+
 }  // namespace assay::program
