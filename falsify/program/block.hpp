@@ -72,8 +72,12 @@ std::vector<double> numbers_of(const BlockCase& c, const program::Program& progr
 /// next one.
 void for_each_set_by_host(const program::Program& program, const std::function<void(program::Value)>& f, int run = 0);
 
-/// The weights of a case that are packed, as a model in float32 has them, by name.
-std::map<std::string, std::vector<double>> unpacked(const BlockCase& c, const program::Program& program);
+/// The weights of a case that are packed or in parts, as a model in float32 has them, by name.
+std::map<std::string, std::vector<double>> whole_weights(const BlockCase& c, const program::Program& program);
+
+/// Of decoding: the ids of a run, and ids as its program takes them.
+std::vector<double> tokens_of(const BlockCase& c, int run = 0);
+std::vector<double> taken(const BlockCase& c, const std::vector<double>& tokens);
 
 /// Sets every input and parameter of a session, and in run 0 its caches.
 void set_all(program::Session& session, const BlockCase& c, int run = 0);

@@ -28,7 +28,7 @@ class InDouble {
     if (c_.config.weights != WeightFormat::q4_k) return;
     // It multiplies one row. All rows at once take the weights as they are decoded, with adapters in another order.
     c_.config.adapters.on.clear();
-    weights_ = unpacked(c_, decode_program(c_.config, 1, capacity).program);
+    weights_ = whole_weights(c_, decode_program(c_.config, 1, capacity).program);
   }
 
   void reset() { length_ = 0; }
@@ -40,13 +40,12 @@ class InDouble {
     trial_.alter(d.program);
     const Plan where = plan(d.program);
     Execution<double> run(d.program, where, std::nan(""));
-    for (const Parameter& p : d.program.parameters) {
-      write(run[p.value], numbers_of(c_, d.program, p.value));
-      if (p.scales) write(run[p.scales], numbers_of(c_, d.program, p.scales));
-    }
+    for_each_set_by_host(d.program, [&](Value v) {
+      if (d.program.storage_of(v).kind == Kind::parameter) write(run[v], numbers_of(c_, d.program, v));
+    });
     const auto start = static_cast<double>(length_);
     length_ += rows;
-    write(run[d.ids], {ids.begin(), ids.end()});
+    write(run[d.ids], taken(c_, {ids.begin(), ids.end()}));
     write(run[d.starts], {start});
     if (rows > 1) {
       std::vector<double> places(ids.size());
@@ -71,6 +70,7 @@ class InDouble {
   /// The logits of every token, by the program of all of them at once.
   std::vector<double> whole(std::span<const std::int32_t> ids) const {
     BlockCase c = c_;
+    c.config.decodes = false;
     if (!weights_.empty()) c.config.weights = WeightFormat::f32;
     const Index s = std::ssize(ids);
     Builder b;
@@ -110,10 +110,10 @@ class OnDevice {
       : decoder(trial.block().config, {.batch = batch, .capacity = capacity, .chunk = chunk(trial.block())}, trial.on(),
                 trial.options()) {
     Session& session = decoder.session();
-    for (const Parameter& p : session.program().parameters) {
-      set(session, p.value, numbers_of(trial.block(), session.program(), p.value));
-      if (p.scales) set(session, p.scales, numbers_of(trial.block(), session.program(), p.scales));
-    }
+    const Program& program = session.program();
+    for_each_set_by_host(program, [&](Value v) {
+      if (program.storage_of(v).kind == Kind::parameter) set(session, v, numbers_of(trial.block(), program, v));
+    });
   }
 
   std::vector<float> prompt(Index sequence, std::span<const std::int32_t> ids) {

@@ -117,14 +117,21 @@ Outcome gradients(const SystemTrial& trial) { return of_rows(trial, "FALSIFY-SYS
 Outcome caches(const SystemTrial& trial) { return of_rows(trial, "FALSIFY-SYS-013"); }
 Outcome saved(const SystemTrial& trial) { return of_rows(trial, "FALSIFY-SYS-018"); }
 
-/// Runs the block once on its device.
+/// Runs the block once on its device, which may ask for parts.
 class OnDevice {
  public:
   explicit OnDevice(const SystemTrial& trial)
-      : block(trial.block()), d(altered(trial, block.differentiated())),
+      : c(trial.block()), block(fitted(c, trial.on())), d(altered(trial, block.differentiated())),
         session(d.program, trial.on(), trial.options()) {
-    set_all(session, trial.block());
+    set_all(session, c);
   }
+
+  static const BlockCase& fitted(BlockCase& c, const Device& device) {
+    c.config.largest_buffer = std::min(c.config.largest_buffer, device.largest_buffer());
+    return c;
+  }
+
+  BlockCase c;
 
   Block block;
   Differentiated d;
@@ -171,7 +178,7 @@ Outcome two_passes(const SystemTrial& trial) {
 Outcome composed(const SystemTrial& trial) {
   OnDevice on(trial);
   Execution<Bounded> bounded(on.d.program, on.session.plan(), Bounded(std::nan("")));
-  set_all(bounded, on.d.program, trial.block());
+  set_all(bounded, on.d.program, on.c);
   for (std::size_t s = 0; s < on.d.program.steps.size(); ++s) {
     const ArithmeticScope scope(on.session.kernel(s).arithmetic);
     bounded.run(on.d.program.steps[s]);
@@ -315,7 +322,8 @@ Outcome batch(const SystemTrial& trial) {
     for_each_set_by_host(p, [&](Value v) {
       const std::string& name = p[v].name;
       if (name == "x" || name == "ids" || name == "targets" || name == "positions" || name.starts_with("cache."))
-        own[name] = tokens(numbers_of(c, p, v));
+        own[name] = c.part == BlockPart::decode && name == "ids" ? taken(c, tokens(tokens_of(c)))
+                                                                 : tokens(numbers_of(c, p, v));
     });
     outcome &= same<double>("y", tokens(together), InDouble(trial, single, own).y(),
                             fmt::format("sequence {} of {} differs from a run of its tokens alone", b + 1, c.batch));
@@ -337,7 +345,7 @@ Outcome zero_adapter(const SystemTrial& trial) {
 Outcome merged(const SystemTrial& trial) {
   BlockCase base = trial.block();
   Numbers own = parameters_of(base), weights;
-  for (auto& [name, weight] : unpacked(base, Block(base).builder.program())) own[name] = weights[name] = weight;
+  for (auto& [name, weight] : whole_weights(base, Block(base).builder.program())) own[name] = weights[name] = weight;
   const double factor = base.config.adapters.alpha / static_cast<double>(base.config.adapters.rank);
   const auto rank = static_cast<std::size_t>(base.config.adapters.rank);
   for (const auto& [name, a] : own) {
@@ -352,6 +360,7 @@ Outcome merged(const SystemTrial& trial) {
   }
   if (base.config.adapters.on.empty()) return Outcome::not_applicable("no adapters");
   base.config.adapters.on.clear(), base.config.trains = true, base.config.weights = WeightFormat::f32;
+  base.config.largest_buffer = SIZE_MAX;
   return within_both(InDouble(trial, base, weights).expected_y(), InDouble(trial, trial.block()).expected_y());
 }
 

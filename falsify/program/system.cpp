@@ -37,6 +37,10 @@ constexpr DimInfo kBatch{.name = "batch", .min = 1, .max = 256, .says = "sequenc
           .max = 4096,
           .says = "tokens in the first sequence's cache; in each further one, one fewer"},
     kCapacity{.name = "capacity", .min = 2, .max = 16384, .says = "places of a cache, for two runs at least"},
+    kPart{.name = "part",
+          .min = 0,
+          .max = 262144,
+          .says = "rows of a part of the table, for a device that binds no more; 0: it is whole"},
     kVocabulary{.name = "vocabulary", .min = 2, .max = 262144, .says = "words"},
     kRank{.name = "rank", .min = 1, .max = 256, .says = "of adapters"};
 
@@ -60,7 +64,7 @@ constexpr DimInfo kAttentionDims[] = {kBatch, kS, kLength, kHidden, kKvHeads, kH
                   kLossDims[] = {kBatch, kS,       kLength, kHidden,     kIntermediate, kKvHeads,
                                  kHeads, kHeadDim, kLayers, kVocabulary, kRank},
                   kDecodeDims[] = {kBatch, kTokens,  kHeld,   kCapacity,   kHidden, kIntermediate, kKvHeads,
-                                   kHeads, kHeadDim, kLayers, kVocabulary, kRank};
+                                   kHeads, kHeadDim, kLayers, kVocabulary, kPart,  kRank};
 constexpr ParamInfo kAttentionParams[] = {kTheta, kEps, kQkvBias, kQkNorm, kCausal, kAdapters, kAlpha, kFrozen},
                     kFeedForwardParams[] = {kEps, kAdapters, kAlpha, kFrozen},
                     kLossParams[] = {kTheta, kEps, kQkvBias, kQkNorm, kCausal, kTied, kAdapters, kAlpha, kFrozen},
@@ -293,6 +297,9 @@ BlockCase block_of(const System& system, const Case& c) {
   const auto adapted = static_cast<unsigned>(given.param("adapters", 0)) & here;
   for (std::size_t p = 0; p < kProjections.size(); ++p)
     if ((adapted >> p & 1U) != 0) t.adapters.on.insert(kProjections[p]);
+  t.decodes = decodes;
+  if (const Index part = given.dim("part", 0); part > 0)
+    t.largest_buffer = static_cast<std::size_t>((part + 1) * row_bytes(WeightFormat::f32, t.hidden));
   t.trains = !decodes && (given.param("frozen", 0) == 0 || t.adapters.on.empty());
   t.weights = kWeightFormats[static_cast<std::size_t>(given.param("weights", 0))];
   if (t.weights == WeightFormat::q4_k && b.rows() > 1)
@@ -308,6 +315,7 @@ Case everything(const System& system, bool tied_head) {
                                              {"held", 3},
                                              {"capacity", 6},
                                              {"weights", 0},
+                                             {"part", 0},
                                              {"hidden", 6},
                                              {"intermediate", 10},
                                              {"kv_heads", 2},
@@ -339,7 +347,7 @@ std::vector<std::pair<std::string_view, Case>> mutated_cases(const System& syste
   number(system, chunk, "s") = 2, number(system, chunk, "capacity") = 8;
   number(system, chunk, "hidden") = 20;  // more than the queries have
   set_param(system, nf4, "weights", 1), set_param(system, q4_k, "weights", 2);
-  number(system, q4_k, "batch") = 1;
+  number(system, q4_k, "batch") = 1, number(system, nf4, "part") = 3;
   return {{"", one}, {"chunk", chunk}, {"nf4", nf4}, {"q4_k", q4_k}};
 }
 
@@ -381,6 +389,7 @@ Case draw(const System& system, bool small, std::uint64_t seed, std::span<const 
     n["capacity"] = static_cast<double>(held + 2 * tokens + (random.chance(0.5) ? 0 : random.between(1, 9)));
     n["weights"] = packed ? static_cast<double>(random.between(1, 2)) : 0;
     if (n["weights"] == 2) n["batch"] = n["s"] = 1;
+    n["part"] = n["weights"] != 2 && random.chance(0.3) ? static_cast<double>(random.between(1, 5)) : 0;
   }
   for (std::size_t d = 0; d < system.op.dims.size(); ++d)
     c.dims.push_back(d < given.size() && given[d] != kDrawnSmall ? given[d]
@@ -423,6 +432,7 @@ std::optional<Case> draw_practice(const System& system, Backend backend, int num
                                        {"length", 1},
                                        {"held", 40},
                                        {"weights", 1},
+                                       {"part", 0},
                                        {"rank", rank},
                                        {"theta", p.theta},
                                        {"eps", 1e-6},

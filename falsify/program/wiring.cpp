@@ -151,14 +151,14 @@ void Wiring::expect_caches() {
     numbers[name] = numbers_of(c, d_.program, v);
     weights[name].assign(numbers[name].begin(), numbers[name].end());
   });
-  for (const auto& [name, elements] : unpacked(c, d_.program)) weights[name].assign(elements.begin(), elements.end());
+  for (const auto& [name, elements] : whole_weights(c, d_.program)) weights[name].assign(elements.begin(), elements.end());
   const auto cache = [&](Index layer, const char* what) -> std::vector<Real>& {
     return weights.at(fmt::format("cache.{}.{}", layer, what));
   };
   const auto prefix = [](Index layer) { return fmt::format("model.layers.{}.", layer); };
   const Index place = c.config.kv_heads * c.config.head_dim;
   for (std::size_t run = 0; run < kRuns; ++run) {
-    const std::vector<double> ids = numbers_of(c, d_.program, block_.x, static_cast<int>(run));
+    const std::vector<double> ids = tokens_of(c, static_cast<int>(run));
     std::vector<Real> logits;
     for (Index b = 0; b < c.batch; ++b) {
       const Index held = c.length_of(b) + static_cast<Index>(run) * c.s, first = b * c.capacity * place;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <set>
 #include <string_view>
 
@@ -37,6 +38,8 @@ struct TransformerConfig {
   bool trains = true;      ///< false: only adapters train
   Adapters adapters{};
   bool decodes = false;  ///< nothing trains, and one row is multiplied by gemv, which has no gradients
+  /// Of a device that the model decodes on: the table, the head and projections above it are in parts of whole rows.
+  std::size_t largest_buffer = SIZE_MAX;
   WeightFormat weights = WeightFormat::f32;  ///< of projections, and of a head that is not tied; packed ones are frozen
 };
 
@@ -74,6 +77,12 @@ Value feed_forward_block(Builder& builder, const TransformerConfig& config, Valu
 /// Both blocks.
 Value decoder_layer(Builder& builder, const TransformerConfig& config, Value x, const Sequences& sequences,
                     Cache* cache = nullptr);
+
+/// Rows of a part of a matrix that a model decodes with.
+Index rows_of_part(const TransformerConfig& config, Index rows, Index bytes_of_row);
+/// Rows of a part of the table of embeddings. If it is smaller than the vocabulary, `ids` below has a row for each part:
+/// the id's row in the part, or where it has none, the row of zeros behind its last one.
+Index rows_of_table_part(const TransformerConfig& config);
 
 /// Hidden states behind the last norm, [batch * s, hidden]: model.embed_tokens, model.layers.N, model.norm.
 Value hidden_states(Builder& builder, const TransformerConfig& config, Value ids, const Sequences& sequences,
