@@ -40,7 +40,9 @@ Session::Session(Program program, Device& device, SessionOptions options)
     } catch (const Unavailable& e) {
       throw Unavailable(fmt::format("{} for {}", e.subject, describe(step)), e.why);
     }
-    device_.prepare(*kernels_.back(), call);
+    Call dense = call;  // as Device::prepare() takes it
+    for (Tensor& t : dense.tensors) t.strides = row_major_strides(t.shape);
+    device_.prepare(*kernels_.back(), dense);
     calls_.push_back(std::move(call));
     add_preconditions(s);
   }
