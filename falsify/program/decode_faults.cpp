@@ -9,7 +9,7 @@ namespace {
 using E = BlockEdit;
 
 const std::string kFirst = "model.layers.0.", kLayer = "model.layers.1.", kSelf = kLayer + "self_attn.", kMlp = kLayer + "mlp.";
-const std::string kDecode = kSelf + "attention_decode", kChunk = kSelf + "attention", kQRope = kSelf + "rope",
+const std::string kDecode = kSelf + "attention_decode", kTraining = kSelf + "attention", kChunk = kFirst + "self_attn.attention", kQRope = kSelf + "rope",
                   kKRope = kSelf + "rope.1", kInputNorm = kLayer + "input_layernorm.rmsnorm",
                   kPostNorm = kLayer + "post_attention_layernorm.rmsnorm", kLastNorm = "model.norm.rmsnorm",
                   kSilu = kMlp + "silu_mul";
@@ -161,10 +161,11 @@ constexpr BlockFault kDecodeFaults[] = {
      "N61"},
     {"o_proj's result goes to the buffer of the queries, which is smaller",
      [](E& e) {
-       const Value y = e.tensor(projection("o"), "y");
-       const Index queries = e.info(e.tensor(projection("q"), "y")).shape.size();
+       const std::string o = kFirst + "self_attn.o_proj.lora_linear";
+       const Value y = e.tensor(o, "y");
+       const Index queries = e.info(e.tensor(kFirst + "self_attn.q_proj.lora_linear", "y")).shape.size();
        if (queries >= e.info(y).shape.size()) throw InputError("hidden", "it is no larger than the queries", "");
-       e.clear(projection("o"), e.row(y, queries));
+       e.clear(o, e.row(y, queries));
      },
      "N62"},
     {"the gate's result goes to a buffer of the hidden size",
@@ -281,14 +282,14 @@ constexpr BlockFault kDecodeFaults[] = {
          e.tensor(kSelf + append, "lengths") = integers(e, "no starts of " + append, e.tensor(kSelf + append, "lengths"));
      }},
     {"a chunk sees nothing before it",
-     [](E& e) { e.tensor(kFirst + "self_attn.attention", "starts") = integers(e, "no starts", e.tensor(kChunk, "starts")); }},
-    {"the tokens of a chunk see those behind them", [](E& e) { e.param(kFirst + "self_attn.attention", "causal") = 0; }},
+     [](E& e) { e.tensor(kChunk, "starts") = integers(e, "no starts", e.tensor(kChunk, "starts")); }},
+    {"the tokens of a chunk see those behind them", [](E& e) { e.param(kChunk, "causal") = 0; }},
     {"a chunk's last token sees none of the chunk",
-     [](E& e) { e.tensor(kFirst + "self_attn.attention", "lengths") = e.tensor(kFirst + "self_attn.attention", "starts"); }},
+     [](E& e) { e.tensor(kChunk, "lengths") = e.tensor(kChunk, "starts"); }},
     {"all places count as keys",
      [](E& e) {
-       e.param(kFirst + "self_attn.attention", "causal") = 0;
-       e.tensor(kFirst + "self_attn.attention", "lengths") = integers(e, "all places", e.tensor(kChunk, "lengths"));
+       e.param(kChunk, "causal") = 0;
+       e.tensor(kChunk, "lengths") = integers(e, "all places", e.tensor(kChunk, "lengths"));
      }},
 };
 
@@ -303,14 +304,14 @@ std::string backward(const std::string& label, std::string_view op) {
 constexpr BlockFault kTrainingFaults[] = {
     {"queries are saved before their rotation",
      [](E& e) {
-       const ValueInfo rotated = e.info(e.tensor(kChunk, "q"));
-       e.tensor(backward(kChunk, "attention"), "q") = e.view(e.tensor(kQRope, "x"), rotated.shape, rotated.strides);
+       const ValueInfo rotated = e.info(e.tensor(kTraining, "q"));
+       e.tensor(backward(kTraining, "attention"), "q") = e.view(e.tensor(kQRope, "x"), rotated.shape, rotated.strides);
      },
      "N71"},
     {"keys are saved before their rotation",
      [](E& e) {
-       const ValueInfo rotated = e.info(e.tensor(kChunk, "k"));
-       e.tensor(backward(kChunk, "attention"), "k") = e.view(e.tensor(kKRope, "x"), rotated.shape, rotated.strides);
+       const ValueInfo rotated = e.info(e.tensor(kTraining, "k"));
+       e.tensor(backward(kTraining, "attention"), "k") = e.view(e.tensor(kKRope, "x"), rotated.shape, rotated.strides);
      },
      "N71"},
     {"the next layer reuses the buffer of queries", [](E& e) { reused(e, "self_attn.rope", "y"); }, "N71"},

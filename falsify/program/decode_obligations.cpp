@@ -1,6 +1,7 @@
 // The obligations of decoding that take several steps of several sequences.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <numeric>
 
 #include "core/errors.hpp"
@@ -136,16 +137,16 @@ class OnDevice {
 Outcome whole_prompt(const SystemTrial& trial) {
   const BlockCase& c = trial.block();
   Random random(derive(c.seed, "whole prompt"));
-  const Index n = random.between(2, 7), capacity = n + random.between(0, 2);
+  const Index n = random.between(3, 8), capacity = n + random.between(0, 2);
   InDouble model(trial, capacity);
   Outcome outcome;
   for (const bool chunks : {false, true}) {  // the second prompt finds the caches of the first
     const Tokens ids = draw_tokens(c, random, n);
     const std::vector<double> want = model.whole(ids);
-    const Index prompt = chunks && c.config.weights != WeightFormat::q4_k ? random.between(1, n - 1) : 0;
+    const Index prompt = chunks && c.config.weights != WeightFormat::q4_k ? random.between(2, n - 1) : 0;
     model.reset();
     for (Index at = 0, to = 0; at < n; at = to) {
-      to = at < prompt ? random.between(at + 1, prompt) : at + 1;
+      to = at < prompt ? random.between(std::min(at + 2, prompt), prompt) : at + 1;
       const std::vector<double> got = model.append(std::span(ids).subspan(static_cast<std::size_t>(at), static_cast<std::size_t>(to - at)));
       if (got.empty()) continue;
       const std::span row = std::span(want).subspan(static_cast<std::size_t>(at) * got.size(), got.size());
