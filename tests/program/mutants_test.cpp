@@ -75,13 +75,17 @@ INSTANTIATE_TEST_SUITE_P(Of, ProgramMutants,
                          testing::Values("feed_forward", "lora_on_all_attention", "lora_on_all", "tied_loss"),
                          [](const auto& info) { return info.param; });
 
-void expect_death(const Wiring& wiring, const falsify::BlockFault& fault) {
+/// Returns whether the fault has an effect.
+bool expect_death(const Wiring& wiring, const falsify::BlockFault& fault, bool everywhere = true) {
   const ProgramMutant m = falsify::plant(fault, wiring.differentiated().program);
   const auto got = wiring.run(m);
-  EXPECT_TRUE(dies(wiring, got)) << m.description << (wiring.equivalent(m) ? ": has no effect" : ": survives");
+  const bool dead = dies(wiring, got);
+  if (!dead && !everywhere && wiring.equivalent(m)) return false;
+  EXPECT_TRUE(dead) << m.description << (wiring.equivalent(m) ? ": has no effect" : ": survives");
   for (const std::vector<double>& row : got)
     EXPECT_TRUE(std::ranges::all_of(row, [](double g) { return std::isfinite(g); }))
         << m.description << ": dies of memory that nothing has written, not of the fault";
+  return dead;
 }
 
 TEST(BlockFaults, Die) {
@@ -103,12 +107,11 @@ TEST(DecodeFaults, Die) {
         continue;  // this program has no such step
       }
       SCOPED_TRACE(of);
-      expect_death(wiring, fault);
-      ++planted[fault.words];
+      planted[fault.words] += expect_death(wiring, fault, false);
     }
   }
   for (const falsify::BlockFault& fault : falsify::decode_faults())
-    EXPECT_GE(planted[fault.words], 1) << fault.words << ": no program has the step";
+    EXPECT_GE(planted[fault.words], 1) << fault.words << ": kills no program";
   EXPECT_GE(falsify::decode_faults().size(), 60u);
 }
 
