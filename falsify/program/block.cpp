@@ -183,7 +183,8 @@ std::map<std::string, std::vector<double>> whole_weights(const BlockCase& c, con
         Builder b;
         const Value codes = b.input("codes", program[part.value].shape, DType::u8),
                     scales = part.scales ? b.input("scales", program[part.scales].shape) : Value{},
-                    weight = scales ? nf4_dequantize(b, codes, scales, p.shape[1]) : q4_k_dequantize(b, codes, p.shape[1]);
+                    weight =
+                        scales ? nf4_dequantize(b, codes, scales, p.shape[1]) : q4_k_dequantize(b, codes, p.shape[1]);
         const Program dequantize = b.take();
         const Plan where = plan(dequantize);
         Execution<double> execution(dequantize, where, std::nan(""));
@@ -202,7 +203,8 @@ void for_each_set_by_host(const Program& program, const std::function<void(Value
   for (std::size_t i = 0; i < program.values.size(); ++i) {
     const Value v{static_cast<std::int32_t>(i)};
     const Kind kind = program.storage_of(v).kind;
-    const bool cache = kind == Kind::state && run == 0 && program[v].name.starts_with("cache.") && program[v].version == 0;
+    const bool cache =
+        kind == Kind::state && run == 0 && program[v].name.starts_with("cache.") && program[v].version == 0;
     if (program.base_of(v) == v && (kind == Kind::input || kind == Kind::parameter || cache)) f(v);
   }
 }

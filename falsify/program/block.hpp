@@ -19,8 +19,8 @@ namespace assay::falsify {
 enum class BlockPart { attention, feed_forward, layer, loss, training, decode };
 
 /// A block of one configuration, for `batch` sequences of s rows each. Attention, feed_forward and layer read x
-/// [batch * s, hidden]; `loss` reads ids and gives a loss for each row; `training` is the same and keeps its activations; `decode` appends the ids to caches and gives
-/// logits for s = 1.
+/// [batch * s, hidden]. `loss` reads ids and gives a loss for each row; `training` is the same and keeps its
+/// activations. `decode` appends ids to caches and gives logits if s is 1.
 struct BlockCase {
   std::string name;
   program::TransformerConfig config;
@@ -50,7 +50,8 @@ program::TransformerConfig full();
 
 struct Block {
   program::Builder builder;
-  program::Value x, y;  ///< x: of a loss and of decoding, ids; y: of a chunk, which has no logits, the last layer's values
+  program::Value x,
+      y;  ///< x: of a loss and of decoding, ids; y: of a chunk, which has no logits, the last layer's values
   std::vector<program::Value> caches;  ///< of decoding: keys and values of each layer
 
   explicit Block(const BlockCase& c);
@@ -96,7 +97,8 @@ std::vector<T> read(View<T> view) {
 
 template <class T>
 void set_all(Execution<T>& execution, const program::Program& program, const BlockCase& c, int run = 0) {
-  for_each_set_by_host(program, [&](program::Value v) { write(execution[v], numbers_of(c, program, v, run)); }, run);
+  for_each_set_by_host(
+      program, [&](program::Value v) { write(execution[v], numbers_of(c, program, v, run)); }, run);
 }
 
 }  // namespace assay::falsify

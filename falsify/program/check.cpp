@@ -112,10 +112,10 @@ class Checker {
     for (std::size_t s = 0; s < program.steps.size(); ++s)
       for (std::size_t t = 0; t < program.steps[s].tensors.size(); ++t) {
         const Value v = program.steps[s].tensors[t];
-        const bool lasts = program.storage_of(v).kind != Kind::temporary ||
-                           std::ranges::any_of(program.outputs, [&](Value output) {
-                             return program[output].storage == program[v].storage;
-                           });
+        const bool lasts =
+            program.storage_of(v).kind != Kind::temporary || std::ranges::any_of(program.outputs, [&](Value output) {
+              return program[output].storage == program[v].storage;
+            });
         if (!lasts || seen[static_cast<std::size_t>(v.id)]) continue;
         seen[static_cast<std::size_t>(v.id)] = true;
         f(v, session_.call(s).tensors[t]);

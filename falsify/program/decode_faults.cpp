@@ -8,9 +8,11 @@ namespace {
 
 using E = BlockEdit;
 
-const std::string kFirst = "model.layers.0.", kLayer = "model.layers.1.", kSelf = kLayer + "self_attn.", kMlp = kLayer + "mlp.";
-const std::string kDecode = kSelf + "attention_decode", kTraining = kSelf + "attention", kChunk = kFirst + "self_attn.attention", kQRope = kSelf + "rope",
-                  kKRope = kSelf + "rope.1", kInputNorm = kLayer + "input_layernorm.rmsnorm",
+const std::string kFirst = "model.layers.0.", kLayer = "model.layers.1.", kSelf = kLayer + "self_attn.",
+                  kMlp = kLayer + "mlp.";
+const std::string kDecode = kSelf + "attention_decode", kTraining = kSelf + "attention",
+                  kChunk = kFirst + "self_attn.attention", kQRope = kSelf + "rope", kKRope = kSelf + "rope.1",
+                  kInputNorm = kLayer + "input_layernorm.rmsnorm",
                   kPostNorm = kLayer + "post_attention_layernorm.rmsnorm", kLastNorm = "model.norm.rmsnorm",
                   kSilu = kMlp + "silu_mul";
 
@@ -77,8 +79,7 @@ constexpr BlockFault kDecodeFaults[] = {
     {"the base of the rotation is 1e6 whatever the model's",
      [](E& e) { e.param(kQRope, "theta") = 1e6, e.param(kKRope, "theta") = 1e6; }},
     {"neighbours are rotated for halves",
-     [](E& e) { e.param(kQRope, "interleaved") = 1, e.param(kKRope, "interleaved") = 1; },
-     "N80"},
+     [](E& e) { e.param(kQRope, "interleaved") = 1, e.param(kKRope, "interleaved") = 1; }, "N80"},
     {"decoding rotates by angles in float32, the prompt in double",
      [](E& e) {
        e.at(kDecode);
@@ -93,8 +94,7 @@ constexpr BlockFault kDecodeFaults[] = {
      },
      "N73"},
     {"adapters of a packed base are merged, and still applied",
-     [](E& e) { e.param(kSelf + "q_proj.residual_add", "alpha") *= 2; },
-     "N73"},
+     [](E& e) { e.param(kSelf + "q_proj.residual_add", "alpha") *= 2; }, "N73"},
     {"an adapter counts alpha times, not alpha / rank", [](E& e) { e.param(projection("q"), "alpha") *= 2; }},
     // passes that are left out
     {"a weight above the binding limit is left to nothing", [](E& e) { skip(e, feed("gate"), "y"); }, "N63"},
@@ -113,10 +113,7 @@ constexpr BlockFault kDecodeFaults[] = {
      },
      "N65"},
     {"no norm of the heads of queries and keys",
-     [](E& e) {
-       e.bypass(kSelf + "q_norm.rmsnorm", "y", "x"), e.bypass(kSelf + "k_norm.rmsnorm", "y", "x");
-     },
-     "N68"},
+     [](E& e) { e.bypass(kSelf + "q_norm.rmsnorm", "y", "x"), e.bypass(kSelf + "k_norm.rmsnorm", "y", "x"); }, "N68"},
     {"no adapter is applied",
      [](E& e) {
        for (const std::size_t s : e.all("lora_linear")) {
@@ -125,9 +122,7 @@ constexpr BlockFault kDecodeFaults[] = {
        }
      },
      "N69"},
-    {"no adapter of a packed base is applied",
-     [](E& e) { e.bypass(kSelf + "v_proj.residual_add", "y", "x"); },
-     "N69"},
+    {"no adapter of a packed base is applied", [](E& e) { e.bypass(kSelf + "v_proj.residual_add", "y", "x"); }, "N69"},
     {"adapters are applied on q and v alone",
      [](E& e) {
        const std::string others[] = {projection("k"), projection("o"), feed("gate"), feed("up"), feed("down")};
@@ -192,22 +187,21 @@ constexpr BlockFault kDecodeFaults[] = {
      },
      "N75"},
     {"A is stored as [in, rank]",
-     [](E& e) { e.tensor(projection("q"), "a") = transposed(e, e.tensor(projection("q"), "a")); },
-     "N77"},
+     [](E& e) { e.tensor(projection("q"), "a") = transposed(e, e.tensor(projection("q"), "a")); }, "N77"},
     {"B is stored as [rank, out]",
-     [](E& e) { e.tensor(projection("q"), "b") = transposed(e, e.tensor(projection("q"), "b")); },
-     "N77"},
+     [](E& e) { e.tensor(projection("q"), "b") = transposed(e, e.tensor(projection("q"), "b")); }, "N77"},
     {"a weight is stored as [in, out]",
-     [](E& e) { e.tensor(projection("q"), "weight") = transposed(e, e.tensor(projection("q"), "weight")); },
-     "N78"},
+     [](E& e) { e.tensor(projection("q"), "weight") = transposed(e, e.tensor(projection("q"), "weight")); }, "N78"},
     {"the head's table is stored as [hidden, vocabulary]",
-     [](E& e) { e.tensor("lm_head.matmul_nt", "b") = transposed(e, e.tensor("lm_head.matmul_nt", "b")); },
-     "N78"},
+     [](E& e) { e.tensor("lm_head.matmul_nt", "b") = transposed(e, e.tensor("lm_head.matmul_nt", "b")); }, "N78"},
     {"the residual is taken after the norm",
      [](E& e) { e.tensor(kSelf + "residual_add", "x") = e.tensor(kInputNorm, "y"); }},
     {"a projection has the weight of another layer",
      [](E& e) { e.tensor(projection("k"), "weight") = e.parameter("model.layers.0.self_attn.k_proj.weight"); }},
-    {"biases of queries are left out", [](E& e) { e.tensor(projection("q"), "bias") = e.view(e.tensor(projection("q"), "bias"), {0, 16}, {16, 1}); }},
+    {"biases of queries are left out",
+     [](E& e) {
+       e.tensor(projection("q"), "bias") = e.view(e.tensor(projection("q"), "bias"), {0, 16}, {16, 1});
+     }},
     // positions
     {"positions do not count from the length of the cache",
      [](E& e) {
@@ -216,8 +210,7 @@ constexpr BlockFault kDecodeFaults[] = {
      },
      "N67"},
     {"keys are one position ahead of their place",
-     [](E& e) { e.tensor(kKRope, "positions") = integers(e, "next positions", e.tensor(kKRope, "positions")); },
-     "N67"},
+     [](E& e) { e.tensor(kKRope, "positions") = integers(e, "next positions", e.tensor(kKRope, "positions")); }, "N67"},
     {"every sequence stands at the first one's position",
      [](E& e) {
        e.at(kDecode);
@@ -238,12 +231,12 @@ constexpr BlockFault kDecodeFaults[] = {
     {"caches are allocated and never used",
      [](E& e) {
        for (const std::string_view name : {"k_cache", "v_cache"})
-         e.tensor(kDecode, name) = e.fresh("another " + std::string(name), e.info(e.tensor(kDecode, name)).shape, Kind::state);
+         e.tensor(kDecode, name) =
+             e.fresh("another " + std::string(name), e.info(e.tensor(kDecode, name)).shape, Kind::state);
      },
      "N66"},
     {"caches are allocated again in every run",
-     [](E& e) { e.mutant().forgetful_step = static_cast<int>(e.at(kDecode)); },
-     "N66"},
+     [](E& e) { e.mutant().forgetful_step = static_cast<int>(e.at(kDecode)); }, "N66"},
     {"a key lies one place too far",
      [](E& e) { e.tensor(kDecode, "lengths") = integers(e, "next starts", e.tensor(kDecode, "lengths")); }},
     {"every sequence appends at the first one's place", [](E& e) { first_row(e, kDecode, "lengths"); }},
@@ -251,7 +244,8 @@ constexpr BlockFault kDecodeFaults[] = {
      [](E& e) {
        for (const std::string_view name : {"k_cache", "v_cache"}) {
          const ValueInfo cache = e.info(e.tensor(kDecode, name));
-         e.tensor(kDecode, name) = e.view(e.tensor(kDecode, name), cache.shape, {0, cache.strides[1], cache.strides[2], 1});
+         e.tensor(kDecode, name) =
+             e.view(e.tensor(kDecode, name), cache.shape, {0, cache.strides[1], cache.strides[2], 1});
        }
      }},
     {"all layers share the first one's cache",
@@ -279,7 +273,8 @@ constexpr BlockFault kDecodeFaults[] = {
     {"a chunk is cached from the first place on",
      [](E& e) {
        for (const std::string append : {"cache_append", "cache_append.1"})
-         e.tensor(kSelf + append, "lengths") = integers(e, "no starts of " + append, e.tensor(kSelf + append, "lengths"));
+         e.tensor(kSelf + append, "lengths") =
+             integers(e, "no starts of " + append, e.tensor(kSelf + append, "lengths"));
      }},
     {"a chunk sees nothing before it",
      [](E& e) { e.tensor(kChunk, "starts") = integers(e, "no starts", e.tensor(kChunk, "starts")); }},
@@ -319,9 +314,7 @@ constexpr BlockFault kTrainingFaults[] = {
     {"the next layer reuses the buffer of values", [](E& e) { reused(e, "self_attn.v_proj.lora_linear", "y"); }, "N71"},
     {"the next layer reuses the buffer of the gate", [](E& e) { reused(e, "mlp.gate_proj.lora_linear", "y"); }, "N71"},
     {"the next layer reuses the buffer of up", [](E& e) { reused(e, "mlp.up_proj.lora_linear", "y"); }, "N71"},
-    {"the next layer reuses the buffer of the residual",
-     [](E& e) { reused(e, "self_attn.residual_add", "y"); },
-     "N71"},
+    {"the next layer reuses the buffer of the residual", [](E& e) { reused(e, "self_attn.residual_add", "y"); }, "N71"},
     {"the input of a layer is not saved", [](E& e) { reused(e, "mlp.residual_add", "y"); }, "N71"},
     {"attn_norm_out is not saved", [](E& e) { reused(e, "input_layernorm.rmsnorm", "y"); }, "N71"},
     {"ffn_norm_out is not saved", [](E& e) { reused(e, "post_attention_layernorm.rmsnorm", "y"); }, "N71"},

@@ -23,8 +23,7 @@ Tokens draw_tokens(const BlockCase& c, Random& random, Index count) {
 /// A model in double whose caches outlive its programs.
 class InDouble {
  public:
-  InDouble(const SystemTrial& trial, Index capacity)
-      : trial_(trial), c_(trial.block()), capacity_(capacity) {
+  InDouble(const SystemTrial& trial, Index capacity) : trial_(trial), c_(trial.block()), capacity_(capacity) {
     c_.config.trains = false;
     if (c_.config.weights != WeightFormat::q4_k) return;
     // It multiplies one row. All rows at once take the weights as they are decoded, with adapters in another order.
@@ -64,7 +63,7 @@ class InDouble {
     run.run();
     for (std::size_t layer = 0; layer < d.caches.size(); ++layer)
       caches_[{layer, false}] = read(run[d.caches[layer].keys]),
-                         caches_[{layer, true}] = read(run[d.caches[layer].values]);
+                      caches_[{layer, true}] = read(run[d.caches[layer].values]);
     return rows == 1 ? read(run[d.logits]) : std::vector<double>();
   }
 
@@ -147,13 +146,15 @@ Outcome whole_prompt(const SystemTrial& trial) {
     model.reset();
     for (Index at = 0, to = 0; at < n; at = to) {
       to = at < prompt ? random.between(std::min(at + 2, prompt), prompt) : at + 1;
-      const std::vector<double> got = model.append(std::span(ids).subspan(static_cast<std::size_t>(at), static_cast<std::size_t>(to - at)));
+      const std::vector<double> got =
+          model.append(std::span(ids).subspan(static_cast<std::size_t>(at), static_cast<std::size_t>(to - at)));
       if (got.empty()) continue;
       const std::span row = std::span(want).subspan(static_cast<std::size_t>(at) * got.size(), got.size());
-      outcome &= same<double>("logits", got, row,
-                              fmt::format("behind token {} of {}, of which {} came in chunks, these differ from those of "
-                                          "the whole prompt",
-                                          at + 1, n, prompt));
+      outcome &=
+          same<double>("logits", got, row,
+                       fmt::format("behind token {} of {}, of which {} came in chunks, these differ from those of "
+                                   "the whole prompt",
+                                   at + 1, n, prompt));
     }
   }
   return outcome;
@@ -190,7 +191,8 @@ Outcome other_sequences(const SystemTrial& trial) {
 Outcome after_reset(const SystemTrial& trial) {
   const BlockCase& c = trial.block();
   Random random(derive(c.seed, "after reset"));
-  const Index n = random.between(2, 6), sequence = static_cast<Index>(random.below(static_cast<std::uint64_t>(c.batch)));
+  const Index n = random.between(2, 6),
+              sequence = static_cast<Index>(random.below(static_cast<std::uint64_t>(c.batch)));
   const Tokens before = draw_tokens(c, random, n), ids = draw_tokens(c, random, random.between(1, n));
   OnDevice used(trial, c.batch, n), fresh(trial, c.batch, n);
   used.prompt(sequence, before);

@@ -169,7 +169,8 @@ Outcome two_passes(const SystemTrial& trial) {
   set_all(forward, trial.block()), set_all(backward, trial.block());
   forward.run(), backward.run();
   const std::string_view meaning = "the two passes one by one differ from both in one program";
-  Outcome outcome = same<float>("y", forward.get<float>(whole.block.y), whole.session.get<float>(whole.block.y), meaning);
+  Outcome outcome =
+      same<float>("y", forward.get<float>(whole.block.y), whole.session.get<float>(whole.block.y), meaning);
   for (const Value g : whole.d.gradients)
     outcome &= same<float>(whole.d.program[g].name, backward.get<float>(g), whole.session.get<float>(g), meaning);
   return outcome;
@@ -322,8 +323,8 @@ Outcome batch(const SystemTrial& trial) {
     for_each_set_by_host(p, [&](Value v) {
       const std::string& name = p[v].name;
       if (name == "x" || name == "ids" || name == "targets" || name == "positions" || name.starts_with("cache."))
-        own[name] = c.part == BlockPart::decode && name == "ids" ? taken(c, tokens(tokens_of(c)))
-                                                                 : tokens(numbers_of(c, p, v));
+        own[name] =
+            c.part == BlockPart::decode && name == "ids" ? taken(c, tokens(tokens_of(c))) : tokens(numbers_of(c, p, v));
     });
     outcome &= same<double>("y", tokens(together), InDouble(trial, single, own).y(),
                             fmt::format("sequence {} of {} differs from a run of its tokens alone", b + 1, c.batch));
@@ -597,8 +598,8 @@ Outcome finite(const SystemTrial& trial) {
   return outcome;
 }
 
-constexpr BlockPart kEvery[] = {BlockPart::attention, BlockPart::feed_forward, BlockPart::layer, BlockPart::loss,
-                                BlockPart::training, BlockPart::decode},
+constexpr BlockPart kEvery[] = {BlockPart::attention, BlockPart::feed_forward, BlockPart::layer,
+                                BlockPart::loss,      BlockPart::training,     BlockPart::decode},
                     kDecode[] = {BlockPart::decode}, kTraining[] = {BlockPart::training},
                     kHasBackward[] = {BlockPart::attention, BlockPart::feed_forward, BlockPart::layer, BlockPart::loss,
                                       BlockPart::training},

@@ -31,7 +31,8 @@ constexpr DimInfo kBatch{.name = "batch", .min = 1, .max = 256, .says = "sequenc
     kHeadDim{
         .name = "head_dim", .min = 1, .max = 256, .says = "elements of a head; heads * head_dim need not be hidden"},
     kLayers{.name = "layers", .min = 1, .max = 64, .says = "decoder layers"},
-    kTokens{.name = "s", .min = 1, .max = 4096, .says = "tokens that each sequence gets; several are a chunk of a prompt"},
+    kTokens{
+        .name = "s", .min = 1, .max = 4096, .says = "tokens that each sequence gets; several are a chunk of a prompt"},
     kHeld{.name = "held",
           .min = 0,
           .max = 4096,
@@ -64,7 +65,7 @@ constexpr DimInfo kAttentionDims[] = {kBatch, kS, kLength, kHidden, kKvHeads, kH
                   kLossDims[] = {kBatch, kS,       kLength, kHidden,     kIntermediate, kKvHeads,
                                  kHeads, kHeadDim, kLayers, kVocabulary, kRank},
                   kDecodeDims[] = {kBatch, kTokens,  kHeld,   kCapacity,   kHidden, kIntermediate, kKvHeads,
-                                   kHeads, kHeadDim, kLayers, kVocabulary, kPart,  kRank};
+                                   kHeads, kHeadDim, kLayers, kVocabulary, kPart,   kRank};
 constexpr ParamInfo kAttentionParams[] = {kTheta, kEps, kQkvBias, kQkNorm, kCausal, kAdapters, kAlpha, kFrozen},
                     kFeedForwardParams[] = {kEps, kAdapters, kAlpha, kFrozen},
                     kLossParams[] = {kTheta, kEps, kQkvBias, kQkNorm, kCausal, kTied, kAdapters, kAlpha, kFrozen},
@@ -78,27 +79,27 @@ constexpr std::string_view kProjectionEquation = "linear(x) = x Wᵀ + bias + al
                                "attention: head h reads key-value head floor(h / (heads / kv_heads)); scores q · k / "
                                "sqrt(head_dim); position i sees the keys j < length and, if causal, j <= i",
                            kFeedForwardEquation = "y = x + down(silu(gate(n)) up(n)), n = norm(x)";
-constexpr std::string_view kAttentionEquations[] = {kAttentionEquation, kMaskEquation, kProjectionEquation,
-                                                    kNormEquation},
-                           kFeedForwardEquations[] = {kFeedForwardEquation, kProjectionEquation, kNormEquation},
-                           kLayerEquations[] = {kAttentionEquation, "y = h + down(silu(gate(n)) up(n)), n = norm(h)",
-                                                kMaskEquation, kProjectionEquation, kNormEquation},
-                           kLossEquations[] = {"x = table[ids]; every layer in turn; logits = norm(x) headᵀ",
-                                               "loss[i] = -weights[target] log softmax(logits[i])[target]",
-                                               "layer: "
-                                               "h = x + o(attention(...)), y = h + down(silu(gate(n)) up(n))"},
-                           kTrainingEquations[] =
-                               {"x = table[ids]; every layer in turn; logits = norm(x) headᵀ",
-                                "loss[i] = -weights[target] log softmax(logits[i])[target]",
-                                "saved of a layer: its input, norm(input) and 1 / rms, rope(norm(q(n))), "
-                                "rope(norm(k(n))), v(n), attention(...), log sum exp(scores)",
-                                "saved of a layer: h, norm(h) and 1 / rms, gate(n), up(n), silu(gate(n)) up(n)",
-                                kMaskEquation, kProjectionEquation, kNormEquation},
-                           kDecodeEquations[] = {
-                               "x = table[ids]; every layer in turn; logits = norm(x) headᵀ",
-                               "layer: keys[held + i] = rope(norm(k(n)), held + i), values[held + i] = v(n); h = x + "
-                               "o(attention(...)) over the first held + i + 1 places, y = h + down(silu(gate(n)) up(n))",
-                               kMaskEquation, kProjectionEquation, kNormEquation};
+constexpr std::string_view
+    kAttentionEquations[] = {kAttentionEquation, kMaskEquation, kProjectionEquation, kNormEquation},
+    kFeedForwardEquations[] = {kFeedForwardEquation, kProjectionEquation, kNormEquation},
+    kLayerEquations[] = {kAttentionEquation, "y = h + down(silu(gate(n)) up(n)), n = norm(h)", kMaskEquation,
+                         kProjectionEquation, kNormEquation},
+    kLossEquations[] = {"x = table[ids]; every layer in turn; logits = norm(x) headᵀ",
+                        "loss[i] = -weights[target] log softmax(logits[i])[target]",
+                        "layer: "
+                        "h = x + o(attention(...)), y = h + down(silu(gate(n)) up(n))"},
+    kTrainingEquations[] = {"x = table[ids]; every layer in turn; logits = norm(x) headᵀ",
+                            "loss[i] = -weights[target] log softmax(logits[i])[target]",
+                            "saved of a layer: its input, norm(input) and 1 / rms, rope(norm(q(n))), "
+                            "rope(norm(k(n))), v(n), attention(...), log sum exp(scores)",
+                            "saved of a layer: h, norm(h) and 1 / rms, gate(n), up(n), silu(gate(n)) up(n)",
+                            kMaskEquation,
+                            kProjectionEquation,
+                            kNormEquation},
+    kDecodeEquations[] = {"x = table[ids]; every layer in turn; logits = norm(x) headᵀ",
+                          "layer: keys[held + i] = rope(norm(k(n)), held + i), values[held + i] = v(n); h = x + "
+                          "o(attention(...)) over the first held + i + 1 places, y = h + down(silu(gate(n)) up(n))",
+                          kMaskEquation, kProjectionEquation, kNormEquation};
 
 /// A layer that is in use.
 struct Practice {
@@ -167,7 +168,8 @@ OpDescriptor descriptor(BlockPart part) {
       op.dims = kLossDims, op.params = kLossParams, op.equations = kTrainingEquations;
       break;
     case BlockPart::decode:
-      op.name = "decode_step", op.summary = "tokens of each sequence through a whole decoder, behind those in its caches";
+      op.name = "decode_step",
+      op.summary = "tokens of each sequence through a whole decoder, behind those in its caches";
       op.dims = kDecodeDims, op.params = kDecodeParams, op.equations = kDecodeEquations;
       break;
   }
@@ -183,9 +185,8 @@ std::vector<System> make_systems() {
         "lora_linear", "matmul_nt", "nf4_matmul_nt", "q4_k_gemv", "residual_add", "rmsnorm", "rope", "silu_mul"})
     if (lacks(name)) return {};
   std::vector<System> all;
-  for (const BlockPart part :
-       {BlockPart::attention, BlockPart::layer, BlockPart::feed_forward, BlockPart::loss, BlockPart::training,
-        BlockPart::decode}) {
+  for (const BlockPart part : {BlockPart::attention, BlockPart::layer, BlockPart::feed_forward, BlockPart::loss,
+                               BlockPart::training, BlockPart::decode}) {
     System system{part, descriptor(part), {}, {}, {}, {}};
     for (const SystemObligation& o : system_obligations())
       if (std::ranges::find(o.parts, part) != o.parts.end()) system.obligations.push_back(&o);
@@ -309,30 +310,14 @@ BlockCase block_of(const System& system, const Case& c) {
 }
 
 Case everything(const System& system, bool tied_head) {
-  const std::map<std::string_view, double> n{{"batch", 2},
-                                             {"s", 4},
-                                             {"length", 3},
-                                             {"held", 3},
-                                             {"capacity", 6},
-                                             {"weights", 0},
-                                             {"part", 0},
-                                             {"hidden", 6},
-                                             {"intermediate", 10},
-                                             {"kv_heads", 2},
-                                             {"heads", 4},
-                                             {"head_dim", 4},
-                                             {"layers", 2},
-                                             {"vocabulary", 7},
-                                             {"rank", 2},
-                                             {"theta", 10000},
-                                             {"eps", 1e-6},
-                                             {"qkv_bias", 1},
-                                             {"qk_norm", 1},
-                                             {"causal", 1},
-                                             {"tied_head", tied_head ? 1 : 0},
-                                             {"adapters", 127},
-                                             {"alpha", 8},
-                                             {"frozen", 0}};
+  const std::map<std::string_view, double> n{{"batch", 2},      {"s", 4},          {"length", 3},
+                                             {"held", 3},       {"capacity", 6},   {"weights", 0},
+                                             {"part", 0},       {"hidden", 6},     {"intermediate", 10},
+                                             {"kv_heads", 2},   {"heads", 4},      {"head_dim", 4},
+                                             {"layers", 2},     {"vocabulary", 7}, {"rank", 2},
+                                             {"theta", 10000},  {"eps", 1e-6},     {"qkv_bias", 1},
+                                             {"qk_norm", 1},    {"causal", 1},     {"tied_head", tied_head ? 1 : 0},
+                                             {"adapters", 127}, {"alpha", 8},      {"frozen", 0}};
   Case c;
   for (const DimInfo& d : system.op.dims) c.dims.push_back(static_cast<Index>(n.at(d.name)));
   for (const ParamInfo& p : system.op.params) c.params.push_back(n.at(p.name));
@@ -404,8 +389,7 @@ Case draw(const System& system, bool small, std::uint64_t seed, std::span<const 
   };
   const Named now(system, c);
   if (Index* length = at("length")) *length = std::min(*length, now.dim("s", 1));
-  if (Index* capacity = at("capacity"))
-    *capacity = std::max(*capacity, now.dim("held", 0) + 2 * now.dim("s", 1));
+  if (Index* capacity = at("capacity")) *capacity = std::max(*capacity, now.dim("held", 0) + 2 * now.dim("s", 1));
   if (Index* heads = at("heads")) *heads = now.dim("kv_heads", 1) * std::max<Index>(1, *heads / now.dim("kv_heads", 1));
   else if (Index* shared = at("kv_heads"); shared != nullptr && now.dim("heads", 1) % *shared != 0) *shared = 1;
   for (std::size_t p = 0; p < c.params.size(); ++p)
@@ -427,22 +411,14 @@ std::optional<Case> draw_practice(const System& system, Backend backend, int num
   const bool padded = random.chance(0.4);
   // Gradients of so many weights cost more than the layer: practice adapts such layers.
   const bool frozen = loss || p.hidden * p.intermediate > 1 << 24 || random.chance(0.5);
-  std::map<std::string_view, double> n{{"batch", batch},
-                                       {"s", 1},
-                                       {"length", 1},
-                                       {"held", 40},
-                                       {"weights", 1},
-                                       {"part", 0},
-                                       {"rank", rank},
-                                       {"theta", p.theta},
-                                       {"eps", 1e-6},
-                                       {"qkv_bias", p.qkv_bias},
-                                       {"qk_norm", p.qk_norm},
-                                       {"causal", p.causal},
-                                       {"tied_head", 1},
-                                       {"adapters", adapters == 0 && frozen ? 127 : adapters},
-                                       {"alpha", 16},
-                                       {"frozen", frozen}};
+  std::map<std::string_view, double> n{{"batch", batch},       {"s", 1},
+                                       {"length", 1},          {"held", 40},
+                                       {"weights", 1},         {"part", 0},
+                                       {"rank", rank},         {"theta", p.theta},
+                                       {"eps", 1e-6},          {"qkv_bias", p.qkv_bias},
+                                       {"qk_norm", p.qk_norm}, {"causal", p.causal},
+                                       {"tied_head", 1},       {"adapters", adapters == 0 && frozen ? 127 : adapters},
+                                       {"alpha", 16},          {"frozen", frozen}};
   const auto region = std::ranges::find(system.op.shapes, p.name, &ShapeRegion::name) - system.op.shapes.begin();
   Case c;
   c.seed = random.bits(), c.region = static_cast<int>(region);

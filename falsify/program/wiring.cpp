@@ -151,7 +151,8 @@ void Wiring::expect_caches() {
     numbers[name] = numbers_of(c, d_.program, v);
     weights[name].assign(numbers[name].begin(), numbers[name].end());
   });
-  for (const auto& [name, elements] : whole_weights(c, d_.program)) weights[name].assign(elements.begin(), elements.end());
+  for (const auto& [name, elements] : whole_weights(c, d_.program))
+    weights[name].assign(elements.begin(), elements.end());
   const auto cache = [&](Index layer, const char* what) -> std::vector<Real>& {
     return weights.at(fmt::format("cache.{}.{}", layer, what));
   };

@@ -262,7 +262,8 @@ std::vector<json> mutants_of_systems(const std::vector<std::string>& names, bool
         tasks.push_back({name, [&name, of, c, part, jobs, automatic] {
                            const System& system = *find_system(name);
                            const Wiring wiring(block_of(system, c));
-                           const std::vector<falsify::ProgramMutant> mutants = all_mutants(system.part, wiring, automatic);
+                           const std::vector<falsify::ProgramMutant> mutants =
+                               all_mutants(system.part, wiring, automatic);
                            json results = json::array();
                            for (std::size_t m = static_cast<std::size_t>(part); m < mutants.size();
                                 m += static_cast<std::size_t>(jobs))

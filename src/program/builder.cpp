@@ -139,7 +139,8 @@ Value Builder::join(std::span<const Value> parts) {
   const Index rows = shape(parts[0])[0];
   Index width = 0;
   for (const Value part : parts) width += shape(part)[1];
-  Value all = whole({program_[program_.base_of(parts[0])].name + " and others", Kind::temporary, DType::f32, 0}, {rows, width});
+  Value all =
+      whole({program_[program_.base_of(parts[0])].name + " and others", Kind::temporary, DType::f32, 0}, {rows, width});
   const std::int32_t storage = program_[all].storage;
   Index column = 0;
   for (const Value part : parts) {

@@ -36,7 +36,8 @@ class Builder {
   Value parameter(std::string name, const Shape& shape, bool trainable = true);
   /// A frozen matrix in a format, in parts of at most `rows` rows each. With `zero_row`, a row of zeros follows each part
   /// in its storage.
-  Parameter frozen_parameter(std::string name, const Shape& shape, WeightFormat format, Index rows, bool zero_row = false);
+  Parameter frozen_parameter(std::string name, const Shape& shape, WeightFormat format, Index rows,
+                             bool zero_row = false);
   /// Elements that outlive runs, set by the host or by steps in place.
   Value state(std::string name, const Shape& shape, DType dtype = DType::f32);
   /// Zeros, which no step may overwrite.

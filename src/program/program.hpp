@@ -77,7 +77,7 @@ struct Parameter {
   bool trainable = true;
   Shape shape;  ///< of its elements, as a checkpoint has them
   WeightFormat format = WeightFormat::f32;
-  Value scales{};  ///< of nf4
+  Value scales{};                   ///< of nf4
   std::vector<PartOfRows> parts{};  ///< if there are several, and then `value` and `scales` are those of the first
 };
 

@@ -246,7 +246,8 @@ TEST_P(Decoders, TablesAndHeadsAreInPartsThatADeviceBinds) {
       EXPECT_EQ(parameter(parts.session().program(), "model.embed_tokens.weight").parts.size(), 3u);
       for (const Storage& s : parts.session().program().storages)
         if (s.name.starts_with("model.embed_tokens") || s.name.starts_with("lm_head")) {
-          EXPECT_LE(static_cast<std::size_t>(s.elements) * size_of(s.dtype), std::max<std::size_t>(c.largest_buffer, 144));
+          EXPECT_LE(static_cast<std::size_t>(s.elements) * size_of(s.dtype),
+                    std::max<std::size_t>(c.largest_buffer, 144));
         }
       EXPECT_EQ(logits_of(parts, ids), logits_of(whole, ids)) << tied << " " << name(format);
       const Parameter& table = parameter(parts.session().program(), "model.embed_tokens.weight");
@@ -259,7 +260,14 @@ TEST_P(Decoders, TablesAndHeadsAreInPartsThatADeviceBinds) {
 
 /// The table of Qwen2-0.5B, 545 MB, on devices that bind less.
 TEST_P(Decoders, DecodeABigVocabularyOnADeviceThatBindsLess) {
-  TransformerConfig c{.hidden = 896, .intermediate = 64, .heads = 2, .kv_heads = 1, .head_dim = 64, .vocabulary = 151936, .tied_head = true, .trains = false};
+  TransformerConfig c{.hidden = 896,
+                      .intermediate = 64,
+                      .heads = 2,
+                      .kv_heads = 1,
+                      .head_dim = 64,
+                      .vocabulary = 151936,
+                      .tied_head = true,
+                      .trains = false};
   if (device_->largest_buffer() >= static_cast<std::size_t>(c.vocabulary * c.hidden * 4))
     GTEST_SKIP() << "the device binds all of it";
   Decoder decoder(c, {.capacity = 4}, *device_);
@@ -284,8 +292,10 @@ TEST_P(Decoders, ScoresThatAreNotFiniteReachTheLogits) {
     set_weights(decoder.session());
     const std::string self = "model.layers.0.self_attn.";
     const Index keys = c.kv_heads * c.head_dim, queries = c.heads * c.head_dim;
-    set_parameter(decoder.session(), self + "k_proj.bias", {keys}, std::vector<float>(static_cast<std::size_t>(keys), score));
-    set_parameter(decoder.session(), self + "q_proj.bias", {queries}, std::vector<float>(static_cast<std::size_t>(queries), 100));
+    set_parameter(decoder.session(), self + "k_proj.bias", {keys},
+                  std::vector<float>(static_cast<std::size_t>(keys), score));
+    set_parameter(decoder.session(), self + "q_proj.bias", {queries},
+                  std::vector<float>(static_cast<std::size_t>(queries), 100));
     for (const float logit : logits_of(decoder, {1, 2})) EXPECT_EQ(std::isnan(logit), score != -INFINITY) << score;
   }
 }

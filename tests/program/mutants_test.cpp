@@ -69,7 +69,8 @@ TEST_P(SystemMutants, Die) {
   EXPECT_GE(killed, 1000);
 }
 
-INSTANTIATE_TEST_SUITE_P(Of, SystemMutants, testing::Values("decode_step"), [](const auto& info) { return info.param; });
+INSTANTIATE_TEST_SUITE_P(Of, SystemMutants, testing::Values("decode_step"),
+                         [](const auto& info) { return info.param; });
 
 INSTANTIATE_TEST_SUITE_P(Of, ProgramMutants,
                          testing::Values("feed_forward", "lora_on_all_attention", "lora_on_all", "tied_loss"),

@@ -124,7 +124,7 @@ TEST_P(Tokens, AreCounted) {
     decoder.session().get<float>(parameter(decoder.session().program(), "model.norm.weight").value);
   }
   EXPECT_EQ(counts.readbacks, 2);
-  EXPECT_GE(counts.allocations, 5);  // norms
+  EXPECT_GE(counts.allocations, 5);      // norms
   if (!device_->host_visible()) return;  // a recording keeps what its kernels allocated
   const Reservation none(*device_, 0);
   EXPECT_THROW(decoder.step(id), Unavailable);

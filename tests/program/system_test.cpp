@@ -102,8 +102,7 @@ std::function<void(Program&)> of_heads(std::string_view tensor, Index heads,
 std::function<void(Program&)> of_sequences(Index batch, const std::function<void(Program&)>& alter) {
   return [=](Program& p) {
     for (const Step& step : p.steps)
-      if ((step.op->name == "attention" || step.op->name == "attention_decode") &&
-          p[step.tensors[0]].shape[0] == batch)
+      if ((step.op->name == "attention" || step.op->name == "attention_decode") && p[step.tensors[0]].shape[0] == batch)
         return alter(p);
   };
 }
@@ -127,7 +126,8 @@ std::function<void(Program&)> lose_first(std::string_view op) {
 /// Makes the reciprocal rms that the backward pass reads a temporary of the forward pass.
 void unsaved(Program& p) {
   for (Storage& storage : p.storages)
-    if (storage.kind == Kind::state && storage.name.ends_with(".rrms")) storage.name += p.outputs.empty() ? " read" : "";
+    if (storage.kind == Kind::state && storage.name.ends_with(".rrms"))
+      storage.name += p.outputs.empty() ? " read" : "";
 }
 
 struct Planted {

@@ -99,7 +99,8 @@ void Decoder::expect_fit(Index sequence, std::span<const std::int32_t> ids) cons
 
 std::span<const float> Decoder::step(std::span<const std::int32_t> ids) {
   if (ids.size() != lengths_.size())
-    throw InputError("ids", fmt::format("{} for {} sequences", ids.size(), lengths_.size()), "give one for each, or kNone");
+    throw InputError("ids", fmt::format("{} for {} sequences", ids.size(), lengths_.size()),
+                     "give one for each, or kNone");
   for (std::size_t b = 0; b < ids.size(); ++b)
     if (ids[b] != kNone) expect_fit(static_cast<Index>(b), ids.subspan(b, 1));
   // A sequence without a token writes behind its last one, where nothing is read before its own next token is written.

@@ -89,8 +89,9 @@ void set_parameter(Session& session, std::string_view name, const Shape& shape, 
   if (!p.parts.empty()) {
     const auto columns = static_cast<std::size_t>(shape[1]);
     for (const PartOfRows& part : p.parts)
-      set(session, p, part, elements.subspan(static_cast<std::size_t>(part.begin) * columns,
-                                             static_cast<std::size_t>(part.end - part.begin) * columns));
+      set(session, p, part,
+          elements.subspan(static_cast<std::size_t>(part.begin) * columns,
+                           static_cast<std::size_t>(part.end - part.begin) * columns));
     return;
   }
   set(session, p, {0, shape[0], p.value, p.scales}, elements);

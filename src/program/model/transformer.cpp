@@ -206,7 +206,7 @@ namespace {
 
 /// The table of embeddings, and the hidden states behind the last norm.
 std::pair<Parameter, Value> model(Builder& b, const TransformerConfig& c, Value ids, const Sequences& sequences,
-                              std::span<Cache> caches) {
+                                  std::span<Cache> caches) {
   check(c);
   const Scope model(b, "model");
   Parameter table;
@@ -276,7 +276,8 @@ std::vector<Activation> activations(const Program& forward) {
     };
     for (const Part& part : kParts)
       if (label.ends_with(part.step))
-        all.push_back({fmt::format("{}{}", label.substr(0, label.size() - part.step.size()), part.name), tensor(part.tensor)});
+        all.push_back(
+            {fmt::format("{}{}", label.substr(0, label.size() - part.step.size()), part.name), tensor(part.tensor)});
     if (step.op->name == "rmsnorm")
       all.push_back({fmt::format("{}.rrms", label.substr(0, label.rfind('.'))), tensor("rrms")});
   }
