@@ -281,6 +281,7 @@ std::span<const BlockFault> block_faults() { return kFaults; }
 
 ProgramMutant plant(const BlockFault& fault, const Program& program) {
   ProgramMutant mutant{ProgramFault::planted, std::string(fault.words), program, {}};
+  if (!fault.bugs.empty()) mutant.description += fmt::format(" ({})", fault.bugs);
   BlockEdit edit(mutant);
   fault.edit(edit);
   mutant.plan = program::plan(mutant.program, false);  // memory that nothing writes holds the poison

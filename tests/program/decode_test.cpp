@@ -283,6 +283,22 @@ TEST_P(Decoders, DecodeABigVocabularyOnADeviceThatBindsLess) {
   }
 }
 
+/// N63: what cannot be in parts, as a cache, is refused by the name of the step that binds it.
+TEST_P(Decoders, RefuseACacheThatTheDeviceCannotBind) {
+  TransformerConfig c = llama();
+  c.heads = c.kv_heads = 8, c.head_dim = 64, c.vocabulary = 5;
+  const std::size_t place = 8 * 64 * 4, limit = device_->largest_buffer();
+  if (limit > std::size_t{1} << 30) GTEST_SKIP() << "the device binds more than this test allocates";
+  try {
+    const Decoder decoder(c, {.capacity = static_cast<Index>(limit / place) + 1}, *device_);
+    ADD_FAILURE();
+  } catch (const Unavailable& e) {
+    EXPECT_NE(std::string(e.what()).find("for model.layers.0.self_attn.attention_decode"), std::string::npos)
+        << e.what();
+    EXPECT_NE(std::string(e.what()).find(std::to_string(limit)), std::string::npos) << e.what();
+  }
+}
+
 /// N82: a sum of exponentials that is no number is not passed over; without any finite score attention gives zeros.
 TEST_P(Decoders, ScoresThatAreNotFiniteReachTheLogits) {
   TransformerConfig c = two_layers();

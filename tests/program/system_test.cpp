@@ -178,6 +178,20 @@ TEST(SystemObligations, FailForWhatTheyAreFor) {
   }
 }
 
+TEST(SystemObligations, OfDecodersFailForWrongKernels) {
+  constexpr std::pair<std::string_view, std::string_view> kWrong[] = {{"FALSIFY-SYS-001", "scale_from_width"},
+                                                                      {"FALSIFY-SYS-004", "first_head_appended"},
+                                                                      {"FALSIFY-SYS-015", "lengths_of_first"},
+                                                                      {"FALSIFY-SYS-016", "stale_place_attended"}};
+  for (const auto& [obligation, fault] : kWrong) {
+    const Outcome right = outcome("decode_step", obligation),
+                  wrong = outcome("decode_step", obligation, {}, "mutant/cpu/attention_decode/" + std::string(fault));
+    EXPECT_EQ(right.kind, Outcome::Kind::passed) << obligation << (right.finding ? right.finding->message : "");
+    EXPECT_GT(right.elements, 0) << obligation;
+    EXPECT_EQ(wrong.kind, Outcome::Kind::falsified) << obligation << " " << fault;
+  }
+}
+
 class WrongKernels : public OnDevice {};
 
 TEST_P(WrongKernels, AreNamedByTheirStep) {
