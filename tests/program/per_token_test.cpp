@@ -152,6 +152,21 @@ TEST_P(Tokens, AreOneSubmission) {
 }
 #endif
 
+#ifdef ASSAY_VULKAN
+TEST_P(Tokens, OfATrainingForwardPassAreOneSubmission) {
+  if (device_->backend() != Backend::vulkan) GTEST_SKIP() << "it submits nothing: its kernels run at once";
+  BlockCase c = block_case("tied_loss");
+  c.part = Part::training;
+  const Passes passes = Block(c).passes();
+  Session forward(passes.forward, *device_), backward(passes.backward, *device_, {.shares = &forward});
+  set_all(forward, c), set_all(backward, c);
+  forward.run(), backward.run();
+  const Driver driven = counted([&] { forward.run(), backward.run(); });
+  EXPECT_EQ(driven.submissions, 2);
+  EXPECT_EQ(driven.allocations, 0);
+}
+#endif
+
 INSTANTIATE_TEST_SUITE_P(On, Tokens, testing::ValuesIn(built_backends()), backend_name);
 
 /// Counts the bytes that it holds.
