@@ -156,6 +156,8 @@ std::optional<int> replay_system(const std::string& file, bool as_json) {
 
 std::vector<json> gradcheck_system(const std::string& name, int cases, std::uint64_t seed) {
   const System& system = *find_system(name);
+  if (system.part == falsify::BlockPart::decode)
+    throw InputError(name, "it has no gradients: nothing trains while it decodes", "check training_forward");
   struct Link {
     falsify::Outcome outcome;
     std::string detail;
