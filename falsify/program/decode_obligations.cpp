@@ -165,27 +165,30 @@ Outcome other_sequences(const SystemTrial& trial) {
   if (c.batch == 1) return Outcome::not_applicable("there is no other sequence");
   Random random(derive(c.seed, "other sequences"));
   const Index n = random.between(2, 6);
-  const auto own = static_cast<std::size_t>(random.below(static_cast<std::uint64_t>(c.batch)));
   const auto words = static_cast<std::size_t>(c.config.vocabulary);
-  const Tokens ids = draw_tokens(c, random, n);
-  std::vector<std::vector<float>> logits;
-  for (const bool ragged : {false, true}) {
-    OnDevice on(trial, c.batch, 2 * n);
-    for (Index b = 0; b < c.batch && ragged; ++b)
-      if (b != static_cast<Index>(own)) on.prompt(b, draw_tokens(c, random, random.between(1, n)));
-    logits.emplace_back();
-    for (const std::int32_t id : ids) {
-      Tokens all = draw_tokens(c, random, c.batch);
-      for (std::int32_t& other : all)
-        if (ragged && random.chance(0.5)) other = Decoder::kNone;
-      all[own] = id;
-      const std::vector<float> step = on.step(all);
-      logits.back().insert(logits.back().end(), step.begin() + static_cast<std::ptrdiff_t>(own * words),
-                           step.begin() + static_cast<std::ptrdiff_t>((own + 1) * words));
+  Outcome outcome;
+  for (const Index own : {Index{0}, c.batch - 1}) {
+    const Tokens ids = draw_tokens(c, random, n);
+    std::vector<std::vector<float>> logits;
+    for (const bool ragged : {false, true}) {
+      OnDevice on(trial, c.batch, 2 * n);
+      for (Index b = 0; b < c.batch && ragged; ++b)
+        if (b != own) on.prompt(b, draw_tokens(c, random, random.between(1, n)));
+      logits.emplace_back();
+      for (const std::int32_t id : ids) {
+        Tokens all = draw_tokens(c, random, c.batch);
+        for (std::int32_t& other : all)
+          if (ragged && random.chance(0.5)) other = Decoder::kNone;
+        all[static_cast<std::size_t>(own)] = id;
+        const std::vector<float> step = on.step(all);
+        const auto first = step.begin() + static_cast<std::ptrdiff_t>(static_cast<std::size_t>(own) * words);
+        logits.back().insert(logits.back().end(), first, first + static_cast<std::ptrdiff_t>(words));
+      }
     }
+    outcome &= same<float>("logits", logits[1], logits[0],
+                           fmt::format("sequence {} of {} depends on the others", own + 1, c.batch));
   }
-  return same<float>("logits", logits[1], logits[0],
-                     fmt::format("sequence {} of {} depends on the others", own + 1, c.batch));
+  return outcome;
 }
 
 Outcome after_reset(const SystemTrial& trial) {

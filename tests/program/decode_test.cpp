@@ -295,7 +295,6 @@ TEST_P(Decoders, RefuseACacheThatTheDeviceCannotBind) {
   } catch (const Unavailable& e) {
     EXPECT_NE(std::string(e.what()).find("for model.layers.0.self_attn.attention_decode"), std::string::npos)
         << e.what();
-    EXPECT_NE(std::string(e.what()).find(std::to_string(limit)), std::string::npos) << e.what();
   }
 }
 

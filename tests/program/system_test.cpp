@@ -179,7 +179,7 @@ TEST(SystemObligations, FailForWhatTheyAreFor) {
 }
 
 TEST(SystemObligations, OfDecodersFailForWrongKernels) {
-  constexpr std::pair<std::string_view, std::string_view> kWrong[] = {{"FALSIFY-SYS-001", "scale_from_width"},
+  constexpr std::pair<std::string_view, std::string_view> kWrong[] = {{"FALSIFY-SYS-001", "heads_interleaved"},
                                                                       {"FALSIFY-SYS-004", "first_head_appended"},
                                                                       {"FALSIFY-SYS-015", "lengths_of_first"},
                                                                       {"FALSIFY-SYS-016", "stale_place_attended"}};
