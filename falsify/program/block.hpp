@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <ostream>
 #include <string>
 #include <vector>
@@ -10,27 +11,32 @@
 #include "falsify/engine/random.hpp"
 #include "falsify/program/execute.hpp"
 #include "program/differentiate.hpp"
-#include "program/model/transformer.hpp"
+#include "program/model/decode.hpp"
 #include "program/session.hpp"
 
 namespace assay::falsify {
 
-enum class BlockPart { attention, feed_forward, layer, loss };
+enum class BlockPart { attention, feed_forward, layer, loss, training, decode };
 
-/// A block of one configuration, for `batch` sequences of s rows each. Parts but `loss` read x [batch * s, hidden];
-/// `loss` reads ids and gives a loss for each row.
+/// A block of one configuration, for `batch` sequences of s rows each. Attention, feed_forward and layer read x
+/// [batch * s, hidden]. `loss` reads ids and gives a loss for each row; `training` is the same and keeps its
+/// activations. `decode` appends ids to caches and gives logits if s is 1.
 struct BlockCase {
   std::string name;
   program::TransformerConfig config;
   BlockPart part = BlockPart::layer;
   Index s = 3;
-  Index length = 3;  ///< keys of the first sequence that are no padding
+  Index length = 3;  ///< keys of the first sequence that are no padding; of `decode`, tokens that its cache holds
   Index batch = 1;
+  Index capacity = 0;  ///< of the caches of `decode`
   std::uint64_t seed = 0;
 
   Index rows() const { return batch * s; }
-  /// Keys of a sequence that are no padding: each has one fewer than that before it, as long as one is left.
-  Index length_of(Index sequence) const { return std::max<Index>(1, length - sequence); }
+  /// Keys of a sequence that are no padding, or tokens in its cache: each has one fewer than that before it, as long as
+  /// one is left.
+  Index length_of(Index sequence) const {
+    return std::max<Index>(part == BlockPart::decode ? 0 : 1, length - sequence);
+  }
 
   friend std::ostream& operator<<(std::ostream& out, const BlockCase& c) { return out << c.name; }
 };
@@ -44,23 +50,37 @@ program::TransformerConfig full();
 
 struct Block {
   program::Builder builder;
-  program::Value x, y;  ///< x: of a loss, its ids
+  program::Value x,
+      y;  ///< x: of a loss and of decoding, ids; y: of a chunk, which has no logits, the last layer's values
+  std::vector<program::Value> caches;  ///< of decoding: keys and values of each layer
 
   explicit Block(const BlockCase& c);
 
+  std::vector<program::Activation> activations;  ///< of training
   /// Every parameter that trains, and x where it is real.
   std::vector<program::Value> leaves() const;
+  /// Of training, the activations and all that the backward pass reads are states.
   program::Differentiated differentiated() const;
+  /// Of training: both passes as two programs, of which differentiated() is the one behind the other.
+  program::Passes passes() const;
 };
 
 /// Makes float32 numbers for an input, which differ from run to run, or for a parameter. Weights are small against the
 /// residual, and so bounds of whole blocks stay small.
 std::vector<double> numbers_of(const BlockCase& c, const program::Program& program, program::Value of, int run = 0);
 
-/// Calls f(value) for every input and parameter.
-void for_each_set_by_host(const program::Program& program, const std::function<void(program::Value)>& f);
+/// Calls f(value) for every input and parameter, and in run 0 for every cache: a cache that a run leaves is that of the
+/// next one.
+void for_each_set_by_host(const program::Program& program, const std::function<void(program::Value)>& f, int run = 0);
 
-/// Sets every input and parameter of a session.
+/// The weights of a case that are packed or in parts, as a model in float32 has them, by name.
+std::map<std::string, std::vector<double>> whole_weights(const BlockCase& c, const program::Program& program);
+
+/// Of decoding: the ids of a run, and ids as its program takes them.
+std::vector<double> tokens_of(const BlockCase& c, int run = 0);
+std::vector<double> taken(const BlockCase& c, const std::vector<double>& tokens);
+
+/// Sets every input and parameter of a session, and in run 0 its caches.
 void set_all(program::Session& session, const BlockCase& c, int run = 0);
 /// Sets one of them, converted to its type.
 void set(program::Session& session, program::Value v, const std::vector<double>& numbers);
@@ -77,7 +97,8 @@ std::vector<T> read(View<T> view) {
 
 template <class T>
 void set_all(Execution<T>& execution, const program::Program& program, const BlockCase& c, int run = 0) {
-  for_each_set_by_host(program, [&](program::Value v) { write(execution[v], numbers_of(c, program, v, run)); });
+  for_each_set_by_host(
+      program, [&](program::Value v) { write(execution[v], numbers_of(c, program, v, run)); }, run);
 }
 
 }  // namespace assay::falsify

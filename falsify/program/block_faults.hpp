@@ -15,8 +15,13 @@ class BlockEdit;
 struct BlockFault {
   std::string_view words;  ///< "the gradient of a bias is dropped"
   void (*edit)(BlockEdit&);
+  std::string_view bugs = "";  ///< that it was in other projects: "N60"
 };
 std::span<const BlockFault> block_faults();
+
+/// The same of the programs that decoding mutates (mutated_cases()), and of a training forward pass and what it saves.
+std::span<const BlockFault> decode_faults();
+std::span<const BlockFault> training_faults();
 
 /// The program with the fault, every storage in a slot of its own. Throws InputError if it has no step of a label that
 /// the edit names.

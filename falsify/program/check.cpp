@@ -112,8 +112,10 @@ class Checker {
     for (std::size_t s = 0; s < program.steps.size(); ++s)
       for (std::size_t t = 0; t < program.steps[s].tensors.size(); ++t) {
         const Value v = program.steps[s].tensors[t];
-        const bool lasts = program.storage_of(v).kind != Kind::temporary ||
-                           std::ranges::find(program.outputs, v) != program.outputs.end();
+        const bool lasts =
+            program.storage_of(v).kind != Kind::temporary || std::ranges::any_of(program.outputs, [&](Value output) {
+              return program[output].storage == program[v].storage;
+            });
         if (!lasts || seen[static_cast<std::size_t>(v.id)]) continue;
         seen[static_cast<std::size_t>(v.id)] = true;
         f(v, session_.call(s).tensors[t]);
@@ -151,6 +153,17 @@ class Checker {
   }
   void restore(Value v, const Tensor& tensor) {
     if (const std::size_t bytes = stretch_of(tensor); bytes != 0) device_.upload(tensor.data, recorded(v), bytes);
+  }
+
+  /// Overwrites a tensor's elements with NaN: the whole run has left the right ones there.
+  void poison(const Tensor& tensor) {
+    const std::size_t bytes = stretch_of(tensor);
+    if (bytes == 0) return;
+    const std::byte* const now = bytes_of(tensor);
+    Bytes poisoned(now, now + bytes);
+    for (Index n = 0; n < tensor.shape.size(); ++n)
+      std::fill_n(poisoned.data() + byte_of(tensor, n), size_of(tensor.dtype), std::byte{0xff});
+    device_.upload(tensor.data, poisoned.data(), bytes);
   }
 
   /// Fails with this kind and meaning if the stretches differ.
@@ -193,6 +206,8 @@ class Checker {
       problem.values.back() = floats(call.tensors[t], now);
     }
     if (checked_.fault) return;
+    for (std::size_t t = 0; t < call.tensors.size(); ++t)
+      if (op.tensors[t].role == Role::out) poison(call.tensors[t]);
     kernel.run(call, device_);
     device_.synchronize();
     Run results;

@@ -15,22 +15,37 @@ template <class T>
 class Equations {
  public:
   using Tensor = std::vector<T>;
+  /// Keys, rotated, and values of each layer, by its prefix.
+  using Caches = std::map<std::string, std::pair<Tensor, Tensor>>;
+  /// Results of steps, by the prefix of their layer and the name of the result.
+  using Trace = std::map<std::string, Tensor>;
 
   /// Of one sequence: row i stands at positions[i], keys from `length` on are padding. `weights` by full name; those that
-  /// are absent take no part.
+  /// are absent take no part. With caches, the rows follow the `held` ones that these hold, and are appended.
   Equations(const program::TransformerConfig& config, const std::map<std::string, Tensor>& weights,
-            std::vector<double> positions, Index s, Index length)
-      : c_(config), weights_(weights), positions_(std::move(positions)), s_(s), length_(length) {}
+            std::vector<double> positions, Index s, Index length, Caches* caches = nullptr, Index held = 0,
+            Trace* trace = nullptr)
+      : c_(config), weights_(weights), positions_(std::move(positions)), s_(s), length_(length), caches_(caches),
+        held_(held), trace_(trace) {}
 
   /// x + attention(norm(x)) Woᵀ.
   Tensor attention_block(const std::string& prefix, const Tensor& x) const {
     const std::string self = prefix + "self_attn.";
     const Tensor n = norm(prefix + "input_layernorm", x, c_.hidden);
     const Index width = c_.heads * c_.head_dim, kv_width = c_.kv_heads * c_.head_dim;
-    const Tensor q = positioned(self + "q_norm", linear(self + "q_proj", n, c_.hidden, width), c_.heads),
-                 k = positioned(self + "k_norm", linear(self + "k_proj", n, c_.hidden, kv_width), c_.kv_heads),
-                 v = linear(self + "v_proj", n, c_.hidden, kv_width);
-    return sum(x, linear(self + "o_proj", attention(q, k, v), width, c_.hidden));
+    const Tensor q = positioned(self + "q_norm", linear(self + "q_proj", n, c_.hidden, width), c_.heads);
+    Tensor k = positioned(self + "k_norm", linear(self + "k_proj", n, c_.hidden, kv_width), c_.kv_heads),
+           v = linear(self + "v_proj", n, c_.hidden, kv_width);
+    note(prefix + "input", x), note(prefix + "attn_norm_out", n);
+    note(prefix + "q", q), note(prefix + "k", k), note(prefix + "v", v);
+    if (caches_ != nullptr) {
+      auto& [keys, values] = (*caches_)[prefix];
+      keys.insert(keys.end(), k.begin(), k.end()), values.insert(values.end(), v.begin(), v.end());
+      k = keys, v = values;
+    }
+    const Tensor heads = attention(prefix, q, k, v);
+    note(prefix + "attn_output", heads);
+    return sum(x, linear(self + "o_proj", heads, width, c_.hidden));
   }
 
   /// x + (silu(n Wgateᵀ) (n Wupᵀ)) Wdownᵀ, n = norm(x).
@@ -40,7 +55,9 @@ class Equations {
     const Tensor n = norm(prefix + "post_attention_layernorm", x, c_.hidden);
     Tensor inner = linear(mlp + "gate_proj", n, c_.hidden, c_.intermediate);
     const Tensor up = linear(mlp + "up_proj", n, c_.hidden, c_.intermediate);
+    note(prefix + "middle", x), note(prefix + "ffn_norm_out", n), note(prefix + "gate", inner), note(prefix + "up", up);
     for (std::size_t i = 0; i < inner.size(); ++i) inner[i] = inner[i] / (T(1) + exp(-inner[i])) * up[i];
+    note(prefix + "silu_gate_output", inner);
     return sum(x, linear(mlp + "down_proj", inner, c_.intermediate, c_.hidden));
   }
 
@@ -48,10 +65,8 @@ class Equations {
     return feed_forward_block(prefix, attention_block(prefix, x));
   }
 
-  /// Of each row, -log softmax(logits)[target], times the weight of the target.
-  Tensor losses(const std::vector<double>& ids, const std::vector<double>& targets,
-                const std::vector<double>& class_weights) const {
-    using std::exp, std::log;
+  /// Logits of each row.
+  Tensor logits(const std::vector<double>& ids) const {
     const Tensor& table = weights_.at("model.embed_tokens.weight");
     const auto word = [&](Index i) { return static_cast<Index>(ids[static_cast<std::size_t>(i)]); };
     Tensor x;
@@ -61,23 +76,37 @@ class Equations {
       x = decoder_layer("model.layers." + std::to_string(layer) + ".", x);
     x = norm("model.norm", x, c_.hidden);
     const Tensor& head = c_.tied_head ? table : weights_.at("lm_head.weight");
-    Tensor losses;
-    for (Index i = 0; i < s_; ++i) {
-      Tensor logits;
-      T total(0);
+    Tensor all;
+    for (Index i = 0; i < s_; ++i)
       for (Index w = 0; w < c_.vocabulary; ++w) {
         T logit(0);
         for (Index j = 0; j < c_.hidden; ++j) logit = logit + head[at(w, c_.hidden, j)] * x[at(i, c_.hidden, j)];
-        logits.push_back(logit);
-        total = total + exp(logit);
+        all.push_back(logit);
       }
-      const auto target = static_cast<std::size_t>(targets[static_cast<std::size_t>(i)]);
-      losses.push_back(T(class_weights[target]) * (log(total) - logits[target]));
+    return all;
+  }
+
+  /// Of each row, -log softmax(logits)[target], times the weight of the target.
+  Tensor losses(const std::vector<double>& ids, const std::vector<double>& targets,
+                const std::vector<double>& class_weights) const {
+    using std::exp, std::log;
+    const Tensor all = logits(ids);
+    Tensor losses;
+    for (Index i = 0; i < s_; ++i) {
+      T total(0);
+      for (Index w = 0; w < c_.vocabulary; ++w) total = total + exp(all[at(i, c_.vocabulary, w)]);
+      const auto target = static_cast<Index>(targets[static_cast<std::size_t>(i)]);
+      losses.push_back(T(class_weights[static_cast<std::size_t>(target)]) *
+                       (log(total) - all[at(i, c_.vocabulary, target)]));
     }
     return losses;
   }
 
  private:
+  void note(const std::string& name, const Tensor& tensor) const {
+    if (trace_ != nullptr) (*trace_)[name] = tensor;
+  }
+
   static std::size_t at(Index row, Index width, Index column) { return static_cast<std::size_t>(row * width + column); }
 
   static Tensor sum(Tensor x, const Tensor& y) {
@@ -94,12 +123,15 @@ class Equations {
   Tensor norm(const std::string& layer, Tensor x, Index width) const {
     using std::sqrt;
     const Tensor& w = weights_.at(layer + ".weight");
+    Tensor roots;
     for (Index row = 0; row < static_cast<Index>(x.size()) / width; ++row) {
       T square(0);
       for (Index j = 0; j < width; ++j) square = square + x[at(row, width, j)] * x[at(row, width, j)];
       const T root = sqrt(square / T(static_cast<double>(width)) + T(c_.eps));
       for (Index j = 0; j < width; ++j) x[at(row, width, j)] = x[at(row, width, j)] / root * w[at(0, width, j)];
+      roots.push_back(T(1) / root);
     }
+    note(layer + ".rrms", roots);
     return x;
   }
 
@@ -144,13 +176,13 @@ class Equations {
   }
 
   /// Head h of queries reads key-value head floor(h / (heads / kv_heads)).
-  Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v) const {
-    using std::exp;
+  Tensor attention(const std::string& prefix, const Tensor& q, const Tensor& k, const Tensor& v) const {
+    using std::exp, std::log;
     const Index d = c_.head_dim;
-    Tensor y(q.size(), T(0));
+    Tensor y(q.size(), T(0)), logsumexp;
     for (Index h = 0; h < c_.heads; ++h)
       for (Index i = 0; i < s_; ++i) {
-        const Index g = h / (c_.heads / c_.kv_heads), keys = c_.causal ? std::min(i + 1, length_) : length_;
+        const Index g = h / (c_.heads / c_.kv_heads), keys = c_.causal ? std::min(held_ + i + 1, length_) : length_;
         Tensor weights;
         T total(0);
         for (Index j = 0; j < keys; ++j) {
@@ -160,12 +192,14 @@ class Equations {
           weights.push_back(exp(score / T(std::sqrt(static_cast<double>(d)))));
           total = total + weights.back();
         }
+        logsumexp.push_back(log(total));
         for (Index j = 0; j < keys; ++j)
           for (Index e = 0; e < d; ++e) {
             T& out = y[at(i * c_.heads + h, d, e)];
             out = out + weights[at(0, keys, j)] / total * v[at(j * c_.kv_heads + g, d, e)];
           }
       }
+    note(prefix + "logsumexp", logsumexp);
     return y;
   }
 
@@ -173,6 +207,9 @@ class Equations {
   const std::map<std::string, Tensor>& weights_;
   const std::vector<double> positions_;
   Index s_, length_;
+  Caches* caches_;
+  Index held_;
+  Trace* trace_;
 };
 
 }  // namespace assay::falsify

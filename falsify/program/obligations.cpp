@@ -7,19 +7,43 @@
 
 #include "core/errors.hpp"
 #include "falsify/program/check.hpp"
-#include "falsify/program/system.hpp"
+#include "falsify/program/obligations.hpp"
 #include "program/model/parameters.hpp"
 #include "program/operations.hpp"
 
 namespace assay::falsify {
+
+template <class T>
+Outcome same(std::string_view name, std::span<const T> got, std::span<const T> want, std::string_view meaning) {
+  Outcome outcome;
+  for (std::size_t i = 0; i < want.size(); ++i) {
+    ++outcome.elements;
+    outcome.nonzero += want[i] != 0;
+    if (got[i] == want[i] || outcome.finding) continue;
+    outcome.kind = Outcome::Kind::falsified;
+    outcome.finding = Finding{
+        Finding::Kind::bits,          "", std::string(name), {static_cast<Index>(i)}, static_cast<double>(got[i]),
+        static_cast<double>(want[i]), 0};
+    outcome.finding->message = fmt::format("{} (got {:.9g}, want {:.9g})", meaning, got[i], want[i]);
+  }
+  return outcome;
+}
+template Outcome same(std::string_view, std::span<const float>, std::span<const float>, std::string_view);
+template Outcome same(std::string_view, std::span<const double>, std::span<const double>, std::string_view);
+
+Outcome holds(bool claim, std::string sentence) {
+  Outcome outcome;
+  if (!claim) outcome = Outcome::falsify({Finding::Kind::contract, std::move(sentence), {}, {}});
+  outcome.elements = outcome.nonzero = 1;
+  return outcome;
+}
+
 namespace {
 
 using namespace program;
 
 /// A composed bound below this part of the rms of its tensor counts as small.
 constexpr double kSmallComposed = 0.01;
-
-using Numbers = std::map<std::string, std::vector<double>>;  ///< of inputs and parameters, by name
 
 Differentiated altered(const SystemTrial& trial, Differentiated d) {
   trial.alter(d.program);
@@ -53,7 +77,7 @@ class InDouble {
 
  private:
   Expected expected(std::string name, Value v) {
-    Expected e{std::move(name), d_.program[v].shape, read(exact_[v]), {}};
+    Expected e{std::move(name), {}, d_.program[v].shape, read(exact_[v]), {}};
     for (const Bounded& b : read(bounded_[v])) e.bound.push_back(0x1p-29 * b.error);
     return e;
   }
@@ -78,52 +102,36 @@ Outcome within_both(Expected want, const Expected& got) {
   return judge(want, got.want);
 }
 
-/// Numbers that must be the same, and may differ in the sign of a zero.
-template <class T>
-Outcome same(std::string_view name, std::span<const T> got, std::span<const T> want, std::string_view meaning) {
-  Outcome outcome;
-  for (std::size_t i = 0; i < want.size(); ++i) {
-    ++outcome.elements;
-    outcome.nonzero += want[i] != 0;
-    if (got[i] == want[i] || outcome.finding) continue;
-    outcome.kind = Outcome::Kind::falsified;
-    outcome.finding = Finding{
-        Finding::Kind::bits,          "", std::string(name), {static_cast<Index>(i)}, static_cast<double>(got[i]),
-        static_cast<double>(want[i]), 0};
-    outcome.finding->message = fmt::format("{} (got {:.9g}, want {:.9g})", meaning, got[i], want[i]);
-  }
-  return outcome;
-}
-
-/// Fails with this sentence unless the claim holds.
-Outcome holds(bool claim, std::string sentence) {
-  Outcome outcome;
-  if (!claim) outcome = Outcome::falsify({Finding::Kind::contract, std::move(sentence), {}, {}});
-  outcome.elements = outcome.nonzero = 1;
-  return outcome;
-}
-
-Outcome of_rows(const SystemTrial& trial, bool gradients) {
+Outcome of_rows(const SystemTrial& trial, std::string_view claim) {
   const Wiring& wiring = trial.wiring();
   ProgramMutant own = wiring.right();
   trial.alter(own.program);
   const std::vector<std::vector<double>> got = wiring.run(own);
   Outcome outcome;
   for (std::size_t row = 0; row < got.size(); ++row)
-    if ((row >= Wiring::kRuns) == gradients) outcome &= judge(wiring.expected()[row], got[row]);
+    if (wiring.expected()[row].claim == claim) outcome &= judge(wiring.expected()[row], got[row]);
   return outcome;
 }
-Outcome forward(const SystemTrial& trial) { return of_rows(trial, false); }
-Outcome gradients(const SystemTrial& trial) { return of_rows(trial, true); }
+Outcome forward(const SystemTrial& trial) { return of_rows(trial, "FALSIFY-SYS-002"); }
+Outcome gradients(const SystemTrial& trial) { return of_rows(trial, "FALSIFY-SYS-003"); }
+Outcome caches(const SystemTrial& trial) { return of_rows(trial, "FALSIFY-SYS-013"); }
+Outcome saved(const SystemTrial& trial) { return of_rows(trial, "FALSIFY-SYS-018"); }
 
-/// Runs the block once on its device.
+/// Runs the block once on its device, which may ask for parts.
 class OnDevice {
  public:
   explicit OnDevice(const SystemTrial& trial)
-      : block(trial.block()), d(altered(trial, block.differentiated())),
+      : c(trial.block()), block(fitted(c, trial.on())), d(altered(trial, block.differentiated())),
         session(d.program, trial.on(), trial.options()) {
-    set_all(session, trial.block());
+    set_all(session, c);
   }
+
+  static const BlockCase& fitted(BlockCase& c, const Device& device) {
+    c.config.largest_buffer = std::min(c.config.largest_buffer, device.largest_buffer());
+    return c;
+  }
+
+  BlockCase c;
 
   Block block;
   Differentiated d;
@@ -148,10 +156,30 @@ Outcome steps(const SystemTrial& trial) {
   return checked(on.session, trial.block().seed);
 }
 
+/// The backward pass alone, from what the forward pass left on the device, against both in one program.
+Outcome two_passes(const SystemTrial& trial) {
+  OnDevice whole(trial);
+  whole.session.run();
+  Passes passes = whole.block.passes();
+  trial.alter(passes.forward), trial.alter(passes.backward);
+  Session forward(passes.forward, trial.on(), trial.options());
+  SessionOptions shared = trial.options();
+  shared.shares = &forward;
+  Session backward(passes.backward, trial.on(), shared);
+  set_all(forward, trial.block()), set_all(backward, trial.block());
+  forward.run(), backward.run();
+  const std::string_view meaning = "the two passes one by one differ from both in one program";
+  Outcome outcome =
+      same<float>("y", forward.get<float>(whole.block.y), whole.session.get<float>(whole.block.y), meaning);
+  for (const Value g : whole.d.gradients)
+    outcome &= same<float>(whole.d.program[g].name, backward.get<float>(g), whole.session.get<float>(g), meaning);
+  return outcome;
+}
+
 Outcome composed(const SystemTrial& trial) {
   OnDevice on(trial);
   Execution<Bounded> bounded(on.d.program, on.session.plan(), Bounded(std::nan("")));
-  set_all(bounded, on.d.program, trial.block());
+  set_all(bounded, on.d.program, on.c);
   for (std::size_t s = 0; s < on.d.program.steps.size(); ++s) {
     const ArithmeticScope scope(on.session.kernel(s).arithmetic);
     bounded.run(on.d.program.steps[s]);
@@ -182,7 +210,8 @@ Outcome composed(const SystemTrial& trial) {
   };
   compare("y", on.block.y);
   const std::vector<Value> leaves = on.block.leaves();
-  for (std::size_t n = 0; n < leaves.size(); ++n) compare(on.d.program[leaves[n]].name, on.d.gradients[n]);
+  for (std::size_t n = 0; n < on.d.gradients.size(); ++n) compare(on.d.program[leaves[n]].name, on.d.gradients[n]);
+  for (const Value cache : on.block.caches) compare(on.d.program[cache].name, cache);
   return outcome;
 }
 
@@ -283,17 +312,19 @@ Outcome batch(const SystemTrial& trial) {
   Outcome outcome;
   for (Index b = 0; b < c.batch; ++b) {
     BlockCase single = c;
-    single.batch = 1, single.s = single.length = c.length_of(b);
-    const auto tokens = [&](const std::vector<double>& all) {
-      const auto row = std::ssize(all) / c.rows();
-      const auto first = all.begin() + b * c.s * row;
-      return std::vector<double>(first, first + single.s * row);
+    single.batch = 1, single.length = c.length_of(b);
+    if (c.part != BlockPart::decode) single.s = single.length;
+    const auto tokens = [&](const std::vector<double>& all) {  // those of one sequence, without padding
+      const auto each = std::ssize(all) / c.batch;
+      const auto first = all.begin() + b * each;
+      return std::vector<double>(first, first + each * single.s / c.s);
     };
     Numbers own;
     for_each_set_by_host(p, [&](Value v) {
       const std::string& name = p[v].name;
-      if (name == "x" || name == "ids" || name == "targets" || name == "positions")
-        own[name] = tokens(numbers_of(c, p, v));
+      if (name == "x" || name == "ids" || name == "targets" || name == "positions" || name.starts_with("cache."))
+        own[name] =
+            c.part == BlockPart::decode && name == "ids" ? taken(c, tokens(tokens_of(c))) : tokens(numbers_of(c, p, v));
     });
     outcome &= same<double>("y", tokens(together), InDouble(trial, single, own).y(),
                             fmt::format("sequence {} of {} differs from a run of its tokens alone", b + 1, c.batch));
@@ -314,10 +345,10 @@ Outcome zero_adapter(const SystemTrial& trial) {
 
 Outcome merged(const SystemTrial& trial) {
   BlockCase base = trial.block();
-  const Numbers own = parameters_of(base);
+  Numbers own = parameters_of(base), weights;
+  for (auto& [name, weight] : whole_weights(base, Block(base).builder.program())) own[name] = weights[name] = weight;
   const double factor = base.config.adapters.alpha / static_cast<double>(base.config.adapters.rank);
   const auto rank = static_cast<std::size_t>(base.config.adapters.rank);
-  Numbers weights;
   for (const auto& [name, a] : own) {
     if (!name.ends_with("lora_A.weight")) continue;
     const std::string layer = name.substr(0, name.size() - std::string_view("lora_A.weight").size());
@@ -328,8 +359,9 @@ Outcome merged(const SystemTrial& trial) {
       for (std::size_t r = 0; r < rank; ++r)
         for (std::size_t i = 0; i < in; ++i) w[o * in + i] += factor * b[o * rank + r] * a[r * in + i];
   }
-  if (weights.empty()) return Outcome::not_applicable("no adapters");
-  base.config.adapters.on.clear(), base.config.trains = true;
+  if (base.config.adapters.on.empty()) return Outcome::not_applicable("no adapters");
+  base.config.adapters.on.clear(), base.config.trains = true, base.config.weights = WeightFormat::f32;
+  base.config.largest_buffer = SIZE_MAX;
   return within_both(InDouble(trial, base, weights).expected_y(), InDouble(trial, trial.block()).expected_y());
 }
 
@@ -375,7 +407,7 @@ Outcome single_heads(const SystemTrial& trial) {
   single.config.heads = 1;
   const Block block(c);
   const std::vector<double> x = numbers_of(c, block.builder.program(), block.x);
-  Expected sum{"y", {static_cast<Index>(x.size())}, x, std::vector<double>(x.size(), 0)};
+  Expected sum{"y", {}, {static_cast<Index>(x.size())}, x, std::vector<double>(x.size(), 0)};
   for (std::size_t h = 0; h < heads; ++h) {
     Numbers part;
     for (const std::string name : {"self_attn.q_proj.weight", "self_attn.q_proj.bias"}) {
@@ -518,7 +550,7 @@ Outcome wrong_shapes(const SystemTrial& trial) {
   OnDevice on(trial);
   Outcome outcome;
   for (const Parameter& p : on.d.program.parameters) {
-    Shape wrong = on.d.program[p.value].shape;
+    Shape wrong = p.shape;
     if (wrong.rank() == 2 && wrong[0] != wrong[1]) std::swap(wrong[0], wrong[1]);  // transposed: as many elements
     else ++wrong[0];
     bool refused = false;
@@ -566,6 +598,14 @@ Outcome finite(const SystemTrial& trial) {
   return outcome;
 }
 
+constexpr BlockPart kEvery[] = {BlockPart::attention, BlockPart::feed_forward, BlockPart::layer,
+                                BlockPart::loss,      BlockPart::training,     BlockPart::decode},
+                    kDecode[] = {BlockPart::decode}, kTraining[] = {BlockPart::training},
+                    kHasBackward[] = {BlockPart::attention, BlockPart::feed_forward, BlockPart::layer, BlockPart::loss,
+                                      BlockPart::training},
+                    kFormats[] = {BlockPart::attention, BlockPart::feed_forward, BlockPart::layer, BlockPart::loss,
+                                  BlockPart::decode},
+                    kAttendsOrDecodes[] = {BlockPart::attention, BlockPart::layer, BlockPart::loss, BlockPart::decode};
 constexpr BlockPart kAll[] = {BlockPart::attention, BlockPart::feed_forward, BlockPart::layer, BlockPart::loss},
                     kAttends[] = {BlockPart::attention, BlockPart::layer, BlockPart::loss},
                     kAttention[] = {BlockPart::attention}, kLoss[] = {BlockPart::loss};
@@ -574,28 +614,28 @@ constexpr SystemObligation kObligations[] = {
     {{"FALSIFY-SYS-001",
       "every step, forward and backward, is within its own worst-case bound on the operands that it really got",
       "steps", "the kernel of the step that is named, or memory that serves two values at once"},
-     kAll,
+     kEvery,
      true,
      &steps},
     {{"FALSIFY-SYS-002", "the forward pass is its equations, in double", "forward",
       "operands, constants or order of the forward steps"},
-     kAll,
+     kEvery,
      false,
      &forward},
     {{"FALSIFY-SYS-003",
       "the gradient of every leaf is the derivative of the equations, and adds up over runs, in double", "gradients",
       "a path of the backward pass that is missing, cut, doubled or exchanged"},
-     kAll,
+     kHasBackward,
      false,
      &gradients},
     {{"FALSIFY-SYS-004", "results and gradients are within the bound of the whole program", "composed",
       "a kernel of the back end; FALSIFY-SYS-001 names the step"},
-     kAll,
+     kFormats,
      false,
      &composed},
     {{"FALSIFY-SYS-005", "every leaf that trains gets a gradient, and no frozen one does", "leaves",
       "a projection or an adapter is cut off from the loss"},
-     kAll,
+     kHasBackward,
      false,
      &leaves},
     {{"FALSIFY-SYS-006", "what padding holds changes no result of a token and no gradient, bitwise", "padding",
@@ -610,12 +650,12 @@ constexpr SystemObligation kObligations[] = {
      &prefix},
     {{"FALSIFY-SYS-008", "adapters whose B is zero leave the base, bitwise", "zero_adapter",
       "an adapter replaces its base, or drops the bias"},
-     kAll,
+     kFormats,
      false,
      &zero_adapter},
     {{"FALSIFY-SYS-009", "adapters merged into their weights are the adapters", "merged",
       "the scale alpha / rank, or the layout of A or B"},
-     kAll,
+     kFormats,
      false,
      &merged},
     {{"FALSIFY-SYS-010", "a tied table gets the gradients of both of its uses", "tied",
@@ -625,7 +665,7 @@ constexpr SystemObligation kObligations[] = {
      &tied},
     {{"FALSIFY-SYS-011", "each sequence of a padded batch is its tokens alone, bitwise, at their own positions",
       "batch", "a length, a position or a key of another sequence"},
-     kAttends,
+     kAttendsOrDecodes,
      false,
      &batch},
     {{"FALSIFY-SYS-012",
@@ -634,9 +674,47 @@ constexpr SystemObligation kObligations[] = {
      kAttention,
      false,
      &decoding},
+    {{"FALSIFY-SYS-013", "keys and values are cached at the place of their position, and no other place changes",
+      "caches", "a place in the cache, a rotation, or the cache of another layer or sequence"},
+     kDecode,
+     false,
+     &caches},
+    {{"FALSIFY-SYS-014",
+      "token by token, in chunks, and in caches used before, logits are those of the whole prompt at once, bitwise",
+      "whole_prompt", "a position, a length, or a step that one of the three programs lacks"},
+     kDecode,
+     false,
+     &whole_prompt},
+    {{"FALSIFY-SYS-015", "the tokens of other sequences, and sequences without a token, change no logit, bitwise",
+      "other_sequences", "a kernel whose order depends on the batch, or a read of another sequence's cache"},
+     kDecode,
+     false,
+     &other_sequences},
+    {{"FALSIFY-SYS-016", "after a reset a sequence decodes as in a new decoder, bitwise", "after_reset",
+      "keys that an earlier sequence left"},
+     kDecode,
+     false,
+     &after_reset},
+    {{"FALSIFY-SYS-017",
+      "a token is counted once, and one too many, or one beyond the vocabulary, is refused before anything changes",
+      "full_cache", "the check of the capacity, or a position that is not the length of the cache"},
+     kDecode,
+     false,
+     &full_cache},
+    {{"FALSIFY-SYS-018", "what a layer saves for its backward pass is what the equations name, in double", "saved",
+      "a buffer that the next layer uses again, or a value of before or behind the one that is needed"},
+     kTraining,
+     false,
+     &saved},
+    {{"FALSIFY-SYS-019",
+      "the backward pass alone, from what the forward pass saved, gives the gradients of both in one program, bitwise",
+      "two_passes", "something that the backward pass reads is not saved"},
+     kTraining,
+     false,
+     &two_passes},
     {{"FALSIFY-A1", "a weight of another shape is refused, a transposed one included", "wrong_shapes",
       "only numbers of elements are compared"},
-     kAttends,
+     kAttendsOrDecodes,
      false,
      &wrong_shapes},
     {{"FALSIFY-A2", "keys and values are projected to kv_heads * head_dim", "key_value_shapes", "heads for kv_heads"},
@@ -654,7 +732,7 @@ constexpr SystemObligation kObligations[] = {
      false,
      &initialization},
     {{"FALSIFY-A5", "with weights as they begin, results are finite", "finite", "a norm or a sum of exponentials"},
-     kAll,
+     kFormats,
      false,
      &finite},
     {{"FALSIFY-GQ-001", "q and o have the shapes of their heads at every ratio of heads", "head_shapes",

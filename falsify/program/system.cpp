@@ -31,10 +31,22 @@ constexpr DimInfo kBatch{.name = "batch", .min = 1, .max = 256, .says = "sequenc
     kHeadDim{
         .name = "head_dim", .min = 1, .max = 256, .says = "elements of a head; heads * head_dim need not be hidden"},
     kLayers{.name = "layers", .min = 1, .max = 64, .says = "decoder layers"},
+    kTokens{
+        .name = "s", .min = 1, .max = 4096, .says = "tokens that each sequence gets; several are a chunk of a prompt"},
+    kHeld{.name = "held",
+          .min = 0,
+          .max = 4096,
+          .says = "tokens in the first sequence's cache; in each further one, one fewer"},
+    kCapacity{.name = "capacity", .min = 2, .max = 16384, .says = "places of a cache, for two runs at least"},
+    kPart{.name = "part",
+          .min = 0,
+          .max = 262144,
+          .says = "rows of a part of the table, for a device that binds no more; 0: it is whole"},
     kVocabulary{.name = "vocabulary", .min = 2, .max = 262144, .says = "words"},
     kRank{.name = "rank", .min = 1, .max = 256, .says = "of adapters"};
 
-constexpr double kSwitch[] = {0, 1};
+constexpr double kSwitch[] = {0, 1}, kFormats[] = {0, 1, 2};
+constexpr WeightFormat kWeightFormats[] = {WeightFormat::f32, WeightFormat::nf4, WeightFormat::q4_k};
 constexpr ParamInfo kTheta{.name = "theta", .max = 1e7, .typical = 10000, .says = "base of the rotation; 0: none"},
     kEps{.name = "eps", .min = 1e-12, .max = 1e-3, .typical = 1e-6, .says = "of every norm"},
     kQkvBias{.name = "qkv_bias", .says = "1: q, k and v have biases", .choices = kSwitch},
@@ -44,16 +56,20 @@ constexpr ParamInfo kTheta{.name = "theta", .max = 1e7, .typical = 10000, .says 
     kAdapters{
         .name = "adapters", .max = 127, .says = "sum of 1 q, 2 k, 4 v, 8 o, 16 gate, 32 up, 64 down", .integer = true},
     kAlpha{.name = "alpha", .min = 0.25, .max = 64, .typical = 8, .says = "an adapter counts alpha / rank times"},
+    kWeights{.name = "weights", .says = "of projections and an untied head: 0 f32, 1 nf4, 2 q4_k", .choices = kFormats},
     kFrozen{.name = "frozen", .says = "1: where there are adapters, nothing else trains", .choices = kSwitch};
 
 constexpr DimInfo kAttentionDims[] = {kBatch, kS, kLength, kHidden, kKvHeads, kHeads, kHeadDim, kRank},
                   kFeedForwardDims[] = {kBatch, kS, kHidden, kIntermediate, kRank},
                   kLayerDims[] = {kBatch, kS, kLength, kHidden, kIntermediate, kKvHeads, kHeads, kHeadDim, kRank},
                   kLossDims[] = {kBatch, kS,       kLength, kHidden,     kIntermediate, kKvHeads,
-                                 kHeads, kHeadDim, kLayers, kVocabulary, kRank};
+                                 kHeads, kHeadDim, kLayers, kVocabulary, kRank},
+                  kDecodeDims[] = {kBatch, kTokens,  kHeld,   kCapacity,   kHidden, kIntermediate, kKvHeads,
+                                   kHeads, kHeadDim, kLayers, kVocabulary, kPart,   kRank};
 constexpr ParamInfo kAttentionParams[] = {kTheta, kEps, kQkvBias, kQkNorm, kCausal, kAdapters, kAlpha, kFrozen},
                     kFeedForwardParams[] = {kEps, kAdapters, kAlpha, kFrozen},
-                    kLossParams[] = {kTheta, kEps, kQkvBias, kQkNorm, kCausal, kTied, kAdapters, kAlpha, kFrozen};
+                    kLossParams[] = {kTheta, kEps, kQkvBias, kQkNorm, kCausal, kTied, kAdapters, kAlpha, kFrozen},
+                    kDecodeParams[] = {kTheta, kEps, kQkvBias, kQkNorm, kTied, kAdapters, kAlpha, kWeights};
 
 constexpr std::string_view kProjectionEquation = "linear(x) = x Wᵀ + bias + alpha / rank (x Aᵀ) Bᵀ",
                            kNormEquation = "norm(x) = x / sqrt(mean(x²) + eps) w, row by row",
@@ -63,15 +79,27 @@ constexpr std::string_view kProjectionEquation = "linear(x) = x Wᵀ + bias + al
                                "attention: head h reads key-value head floor(h / (heads / kv_heads)); scores q · k / "
                                "sqrt(head_dim); position i sees the keys j < length and, if causal, j <= i",
                            kFeedForwardEquation = "y = x + down(silu(gate(n)) up(n)), n = norm(x)";
-constexpr std::string_view kAttentionEquations[] = {kAttentionEquation, kMaskEquation, kProjectionEquation,
-                                                    kNormEquation},
-                           kFeedForwardEquations[] = {kFeedForwardEquation, kProjectionEquation, kNormEquation},
-                           kLayerEquations[] = {kAttentionEquation, "y = h + down(silu(gate(n)) up(n)), n = norm(h)",
-                                                kMaskEquation, kProjectionEquation, kNormEquation},
-                           kLossEquations[] = {"x = table[ids]; every layer in turn; logits = norm(x) headᵀ",
-                                               "loss[i] = -weights[target] log softmax(logits[i])[target]",
-                                               "layer: "
-                                               "h = x + o(attention(...)), y = h + down(silu(gate(n)) up(n))"};
+constexpr std::string_view
+    kAttentionEquations[] = {kAttentionEquation, kMaskEquation, kProjectionEquation, kNormEquation},
+    kFeedForwardEquations[] = {kFeedForwardEquation, kProjectionEquation, kNormEquation},
+    kLayerEquations[] = {kAttentionEquation, "y = h + down(silu(gate(n)) up(n)), n = norm(h)", kMaskEquation,
+                         kProjectionEquation, kNormEquation},
+    kLossEquations[] = {"x = table[ids]; every layer in turn; logits = norm(x) headᵀ",
+                        "loss[i] = -weights[target] log softmax(logits[i])[target]",
+                        "layer: "
+                        "h = x + o(attention(...)), y = h + down(silu(gate(n)) up(n))"},
+    kTrainingEquations[] = {"x = table[ids]; every layer in turn; logits = norm(x) headᵀ",
+                            "loss[i] = -weights[target] log softmax(logits[i])[target]",
+                            "saved of a layer: its input, norm(input) and 1 / rms, rope(norm(q(n))), "
+                            "rope(norm(k(n))), v(n), attention(...), log sum exp(scores)",
+                            "saved of a layer: h, norm(h) and 1 / rms, gate(n), up(n), silu(gate(n)) up(n)",
+                            kMaskEquation,
+                            kProjectionEquation,
+                            kNormEquation},
+    kDecodeEquations[] = {"x = table[ids]; every layer in turn; logits = norm(x) headᵀ",
+                          "layer: keys[held + i] = rope(norm(k(n)), held + i), values[held + i] = v(n); h = x + "
+                          "o(attention(...)) over the first held + i + 1 places, y = h + down(silu(gate(n)) up(n))",
+                          kMaskEquation, kProjectionEquation, kNormEquation};
 
 /// A layer that is in use.
 struct Practice {
@@ -89,7 +117,17 @@ constexpr Practice kPractice[] = {
 /// Layers in the turn of the cases that are of such layers: one case in 24, each once in a default campaign. A whole
 /// model costs more: only two of them (-1: none).
 constexpr int kFirst = 5, kEvery = 24;
-constexpr int kTurns[] = {0, 1, 2, 3}, kLossTurns[] = {2, -1, 0, -1};
+constexpr int kTurns[] = {0, 1, 2, 3}, kLossTurns[] = {2, -1, 0, -1}, kDecodeTurns[] = {0, -1, -1, -1},
+              kTrainingTurns[] = {2, -1, -1, -1};
+
+std::span<const int> turns(BlockPart part) {
+  switch (part) {
+    case BlockPart::loss: return kLossTurns;
+    case BlockPart::training: return kTrainingTurns;
+    case BlockPart::decode: return kDecodeTurns;
+    default: return kTurns;
+  }
+}
 
 /// Shapes of practice of a system: dims that a layer gives, others drawn.
 std::vector<std::vector<Index>> shapes_of_practice(const OpDescriptor& op) {
@@ -125,6 +163,15 @@ OpDescriptor descriptor(BlockPart part) {
       op.name = "model_loss", op.summary = "a whole decoder of several layers, and the loss of each position";
       op.dims = kLossDims, op.params = kLossParams, op.equations = kLossEquations;
       break;
+    case BlockPart::training:
+      op.name = "training_forward", op.summary = "the forward pass of model_loss with what its backward pass needs";
+      op.dims = kLossDims, op.params = kLossParams, op.equations = kTrainingEquations;
+      break;
+    case BlockPart::decode:
+      op.name = "decode_step",
+      op.summary = "tokens of each sequence through a whole decoder, behind those in its caches";
+      op.dims = kDecodeDims, op.params = kDecodeParams, op.equations = kDecodeEquations;
+      break;
   }
   return op;
 }
@@ -134,11 +181,12 @@ std::vector<System> make_systems() {
     return std::ranges::none_of(operations(), [&](const OpDescriptor* op) { return op->name == name; });
   };
   for (const std::string_view name :
-       {"attention", "attention_decode", "cache_append", "cross_entropy", "embedding", "linear", "lora_linear",
-        "matmul_nt", "residual_add", "rmsnorm", "rope", "silu_mul"})
+       {"attention", "attention_decode", "bias_add", "cache_append", "cross_entropy", "embedding", "gemv", "linear",
+        "lora_linear", "matmul_nt", "nf4_matmul_nt", "q4_k_gemv", "residual_add", "rmsnorm", "rope", "silu_mul"})
     if (lacks(name)) return {};
   std::vector<System> all;
-  for (const BlockPart part : {BlockPart::attention, BlockPart::layer, BlockPart::feed_forward, BlockPart::loss}) {
+  for (const BlockPart part : {BlockPart::attention, BlockPart::layer, BlockPart::feed_forward, BlockPart::loss,
+                               BlockPart::training, BlockPart::decode}) {
     System system{part, descriptor(part), {}, {}, {}, {}};
     for (const SystemObligation& o : system_obligations())
       if (std::ranges::find(o.parts, part) != o.parts.end()) system.obligations.push_back(&o);
@@ -146,7 +194,7 @@ std::vector<System> make_systems() {
     system.op.obligations = system.infos;
     system.extents = shapes_of_practice(system.op);
     for (const int turn : {0, 1, 2, 3})
-      if (part != BlockPart::loss || std::ranges::find(kLossTurns, turn) != std::end(kLossTurns))
+      if (std::ranges::find(turns(part), turn) != turns(part).end())
         system.shapes.push_back({kPractice[turn].name, system.extents[static_cast<std::size_t>(turn)]});
     system.op.shapes = system.shapes;
     all.push_back(std::move(system));
@@ -174,6 +222,16 @@ class Named {
   const OpDescriptor& op_;
   const Case& c_;
 };
+
+/// The extent of that name.
+Index& number(const System& system, Case& c, std::string_view name) {
+  const auto at = std::ranges::find(system.op.dims, name, &DimInfo::name) - system.op.dims.begin();
+  return c.dims.at(static_cast<std::size_t>(at));
+}
+void set_param(const System& system, Case& c, std::string_view name, double value) {
+  const auto at = std::ranges::find(system.op.params, name, &ParamInfo::name) - system.op.params.begin();
+  c.params.at(static_cast<std::size_t>(at)) = value;
+}
 
 }  // namespace
 
@@ -222,8 +280,12 @@ BlockCase block_of(const System& system, const Case& c) {
       fail(fmt::format("{} is {}, and may be {} to {}", system.op.dims[d].name, c.dims[d], system.op.dims[d].min,
                        system.op.dims[d].max));
   BlockCase b{.name = std::string(system.op.name), .config = {}, .part = system.part, .s = given.dim("s", 1)};
-  b.batch = given.dim("batch", 1), b.length = given.dim("length", b.s), b.seed = c.seed;
-  if (b.length > b.s) fail(fmt::format("length is {}, and s {}", b.length, b.s));
+  const bool decodes = system.part == BlockPart::decode;
+  b.batch = given.dim("batch", 1), b.length = given.dim(decodes ? "held" : "length", b.s), b.seed = c.seed;
+  b.capacity = given.dim("capacity", 0);
+  if (!decodes && b.length > b.s) fail(fmt::format("length is {}, and s {}", b.length, b.s));
+  if (const Index needed = b.length + 2 * b.s; decodes && b.capacity < needed)
+    fail(fmt::format("capacity is {}, and two runs need {} places", b.capacity, needed));
   TransformerConfig& t = b.config;
   t.hidden = given.dim("hidden", 2), t.intermediate = given.dim("intermediate", 1);
   t.kv_heads = given.dim("kv_heads", 1), t.heads = given.dim("heads", 1), t.head_dim = given.dim("head_dim", 2);
@@ -236,36 +298,42 @@ BlockCase block_of(const System& system, const Case& c) {
   const auto adapted = static_cast<unsigned>(given.param("adapters", 0)) & here;
   for (std::size_t p = 0; p < kProjections.size(); ++p)
     if ((adapted >> p & 1U) != 0) t.adapters.on.insert(kProjections[p]);
-  t.trains = given.param("frozen", 0) == 0 || t.adapters.on.empty();
+  t.decodes = decodes;
+  if (const Index part = given.dim("part", 0); part > 0)
+    t.largest_buffer = static_cast<std::size_t>((part + 1) * row_bytes(WeightFormat::f32, t.hidden));
+  t.trains = !decodes && (given.param("frozen", 0) == 0 || t.adapters.on.empty());
+  t.weights = kWeightFormats[static_cast<std::size_t>(given.param("weights", 0))];
+  if (t.weights == WeightFormat::q4_k && b.rows() > 1)
+    fail(fmt::format("q4_k multiplies one row, and there are {}", b.rows()));
   check(t);
   return b;
 }
 
 Case everything(const System& system, bool tied_head) {
-  const std::map<std::string_view, double> n{{"batch", 2},
-                                             {"s", 4},
-                                             {"length", 3},
-                                             {"hidden", 6},
-                                             {"intermediate", 10},
-                                             {"kv_heads", 2},
-                                             {"heads", 4},
-                                             {"head_dim", 4},
-                                             {"layers", 2},
-                                             {"vocabulary", 7},
-                                             {"rank", 2},
-                                             {"theta", 10000},
-                                             {"eps", 1e-6},
-                                             {"qkv_bias", 1},
-                                             {"qk_norm", 1},
-                                             {"causal", 1},
-                                             {"tied_head", tied_head ? 1 : 0},
-                                             {"adapters", 127},
-                                             {"alpha", 8},
-                                             {"frozen", 0}};
+  const std::map<std::string_view, double> n{{"batch", 2},      {"s", 4},          {"length", 3},
+                                             {"held", 3},       {"capacity", 6},   {"weights", 0},
+                                             {"part", 0},       {"hidden", 6},     {"intermediate", 10},
+                                             {"kv_heads", 2},   {"heads", 4},      {"head_dim", 4},
+                                             {"layers", 2},     {"vocabulary", 7}, {"rank", 2},
+                                             {"theta", 10000},  {"eps", 1e-6},     {"qkv_bias", 1},
+                                             {"qk_norm", 1},    {"causal", 1},     {"tied_head", tied_head ? 1 : 0},
+                                             {"adapters", 127}, {"alpha", 8},      {"frozen", 0}};
   Case c;
   for (const DimInfo& d : system.op.dims) c.dims.push_back(static_cast<Index>(n.at(d.name)));
   for (const ParamInfo& p : system.op.params) c.params.push_back(n.at(p.name));
+  if (system.part == BlockPart::decode) number(system, c, "s") = 1;
   return c;
+}
+
+std::vector<std::pair<std::string_view, Case>> mutated_cases(const System& system) {
+  const Case one = everything(system, true);
+  if (system.part != BlockPart::decode) return {{"", one}};
+  Case chunk = one, nf4 = everything(system), q4_k = nf4;
+  number(system, chunk, "s") = 2, number(system, chunk, "capacity") = 8;
+  number(system, chunk, "hidden") = 20;  // more than the queries have
+  set_param(system, nf4, "weights", 1), set_param(system, q4_k, "weights", 2);
+  number(system, q4_k, "batch") = 1, number(system, nf4, "part") = 3;
+  return {{"", one}, {"chunk", chunk}, {"nf4", nf4}, {"q4_k", q4_k}};
 }
 
 Case draw(const System& system, bool small, std::uint64_t seed, std::span<const Index> given) {
@@ -298,6 +366,16 @@ Case draw(const System& system, bool small, std::uint64_t seed, std::span<const 
   Case c;
   c.seed = random.bits();
   n["frozen"] = random.chance(0.25);
+  if (system.part == BlockPart::decode) {
+    const bool chunk = random.chance(0.4), packed = random.chance(0.5);
+    const Index tokens = !chunk ? 1 : small ? random.between(2, 3) : one_of({2, 5, 16});
+    const Index held = random.chance(0.1) ? 0 : small ? random.between(1, 4) : one_of({1, 7, 16, 33, 64});
+    n["s"] = static_cast<double>(tokens), n["held"] = static_cast<double>(held);
+    n["capacity"] = static_cast<double>(held + 2 * tokens + (random.chance(0.5) ? 0 : random.between(1, 9)));
+    n["weights"] = packed ? static_cast<double>(random.between(1, 2)) : 0;
+    if (n["weights"] == 2) n["batch"] = n["s"] = 1;
+    n["part"] = n["weights"] != 2 && random.chance(0.3) ? static_cast<double>(random.between(1, 5)) : 0;
+  }
   for (std::size_t d = 0; d < system.op.dims.size(); ++d)
     c.dims.push_back(d < given.size() && given[d] != kDrawnSmall ? given[d]
                                                                  : static_cast<Index>(n.at(system.op.dims[d].name)));
@@ -311,17 +389,20 @@ Case draw(const System& system, bool small, std::uint64_t seed, std::span<const 
   };
   const Named now(system, c);
   if (Index* length = at("length")) *length = std::min(*length, now.dim("s", 1));
+  if (Index* capacity = at("capacity")) *capacity = std::max(*capacity, now.dim("held", 0) + 2 * now.dim("s", 1));
   if (Index* heads = at("heads")) *heads = now.dim("kv_heads", 1) * std::max<Index>(1, *heads / now.dim("kv_heads", 1));
   else if (Index* shared = at("kv_heads"); shared != nullptr && now.dim("heads", 1) % *shared != 0) *shared = 1;
   for (std::size_t p = 0; p < c.params.size(); ++p)
     if (system.op.params[p].name == "theta" && now.dim("head_dim", 2) % 2 != 0) c.params[p] = 0;
+    else if (system.op.params[p].name == "weights" && now.dim("batch", 1) * now.dim("s", 1) > 1)
+      c.params[p] = std::min(c.params[p], 1.0);
   return c;
 }
 
 std::optional<Case> draw_practice(const System& system, Backend backend, int number, std::uint64_t seed) {
   if (number % kEvery != kFirst) return {};
-  const bool loss = system.part == BlockPart::loss;
-  const int turn = (loss ? kLossTurns : kTurns)[static_cast<std::size_t>(number / kEvery) % std::size(kTurns)];
+  const bool loss = system.part == BlockPart::loss || system.part == BlockPart::training;
+  const int turn = turns(system.part)[static_cast<std::size_t>(number / kEvery) % std::size(kTurns)];
   if (turn < 0) return {};
   const Practice& p = kPractice[turn];
   Random random(seed);
@@ -330,19 +411,14 @@ std::optional<Case> draw_practice(const System& system, Backend backend, int num
   const bool padded = random.chance(0.4);
   // Gradients of so many weights cost more than the layer: practice adapts such layers.
   const bool frozen = loss || p.hidden * p.intermediate > 1 << 24 || random.chance(0.5);
-  std::map<std::string_view, double> n{{"batch", batch},
-                                       {"s", 1},
-                                       {"length", 1},
-                                       {"rank", rank},
-                                       {"theta", p.theta},
-                                       {"eps", 1e-6},
-                                       {"qkv_bias", p.qkv_bias},
-                                       {"qk_norm", p.qk_norm},
-                                       {"causal", p.causal},
-                                       {"tied_head", 1},
-                                       {"adapters", adapters == 0 && frozen ? 127 : adapters},
-                                       {"alpha", 16},
-                                       {"frozen", frozen}};
+  std::map<std::string_view, double> n{{"batch", batch},       {"s", 1},
+                                       {"length", 1},          {"held", 40},
+                                       {"weights", 1},         {"part", 0},
+                                       {"rank", rank},         {"theta", p.theta},
+                                       {"eps", 1e-6},          {"qkv_bias", p.qkv_bias},
+                                       {"qk_norm", p.qk_norm}, {"causal", p.causal},
+                                       {"tied_head", 1},       {"adapters", adapters == 0 && frozen ? 127 : adapters},
+                                       {"alpha", 16},          {"frozen", frozen}};
   const auto region = std::ranges::find(system.op.shapes, p.name, &ShapeRegion::name) - system.op.shapes.begin();
   Case c;
   c.seed = random.bits(), c.region = static_cast<int>(region);
@@ -351,6 +427,7 @@ std::optional<Case> draw_practice(const System& system, Backend backend, int num
       n[system.op.dims[d].name] = static_cast<double>(extent);
   const auto with_rows = [&](Index s) {
     n["s"] = static_cast<double>(s), n["length"] = static_cast<double>(padded ? s / 2 + 1 : s);
+    n["capacity"] = n["held"] + 2 * n["s"] + 1;
     c.dims.clear(), c.params.clear();
     for (const DimInfo& d : system.op.dims) c.dims.push_back(static_cast<Index>(n.at(d.name)));
     for (const ParamInfo& param : system.op.params) c.params.push_back(n.at(param.name));
@@ -361,6 +438,7 @@ std::optional<Case> draw_practice(const System& system, Backend backend, int num
   };
   // As many rows as cost at most a second more than a single one.
   const double least = with_rows(1);
+  if (system.part == BlockPart::decode) return c;
   for (const Index s : {one_of({64, 50, 33}), one_of({17, 16}), Index{7}, Index{4}, Index{2}, Index{1}})
     if (with_rows(s) <= least + 1) return c;
   return c;

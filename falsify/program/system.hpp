@@ -57,6 +57,9 @@ BlockCase block_of(const System& system, const Case& c);
 
 /// A small case with everything at once: groups of heads, biases, norms of heads, an adapter on every projection.
 Case everything(const System& system, bool tied_head = false);
+/// The cases whose programs are mutated, by name: the one with everything at once, which has none; of decoding also
+/// chunks and packed weights.
+std::vector<std::pair<std::string_view, Case>> mutated_cases(const System& system);
 /// Draws a case of at most `small` places a dim, whose whole bounds stay small, or of any size. Dims that are given
 /// (not kDrawnSmall) stay.
 Case draw(const System& system, bool small, std::uint64_t seed, std::span<const Index> given = {});

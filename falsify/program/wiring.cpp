@@ -14,6 +14,9 @@ namespace {
 
 using namespace program;
 
+constexpr std::string_view kForward = "FALSIFY-SYS-002", kGradients = "FALSIFY-SYS-003", kCaches = "FALSIFY-SYS-013",
+                           kSaved = "FALSIFY-SYS-018";
+
 /// The elements of one of c.batch sequences.
 template <class T>
 std::vector<T> part(const BlockCase& c, const std::vector<T>& all, Index sequence) {
@@ -24,24 +27,30 @@ std::vector<T> part(const BlockCase& c, const std::vector<T>& all, Index sequenc
 /// The block by its equations, sequence by sequence. `named` holds its leaves, `constants` its inputs.
 template <class T>
 std::vector<T> by_equations(const BlockCase& c, const std::map<std::string, std::vector<T>>& named,
-                            const std::map<std::string, std::vector<double>>& constants) {
+                            const std::map<std::string, std::vector<double>>& constants,
+                            typename Equations<T>::Trace* trace = nullptr) {
   std::vector<T> all;
   for (Index b = 0; b < c.batch; ++b) {
     const auto input = [&](const char* name) { return part(c, constants.at(name), b); };
     const auto x = [&] { return part(c, named.at("x"), b); };
     const bool rotates = constants.contains("positions");
+    typename Equations<T>::Trace own;
     const Equations<T> equations(c.config, named, rotates ? input("positions") : std::vector<double>(), c.s,
-                                 c.length_of(b));
+                                 c.length_of(b), nullptr, 0, trace != nullptr ? &own : nullptr);
     const std::vector<T> y = [&] {
       switch (c.part) {
         case BlockPart::attention: return equations.attention_block("", x());
         case BlockPart::feed_forward: return equations.feed_forward_block("", x());
         case BlockPart::layer: return equations.decoder_layer("", x());
-        case BlockPart::loss: break;
+        case BlockPart::loss:
+        case BlockPart::training:
+        case BlockPart::decode: break;
       }
       return equations.losses(input("ids"), input("targets"), constants.at("class weights"));
     }();
     all.insert(all.end(), y.begin(), y.end());
+    for (const auto& [name, elements] : own)
+      (*trace)[name].insert((*trace)[name].end(), elements.begin(), elements.end());
   }
   return all;
 }
@@ -78,14 +87,28 @@ Outcome judge(const Expected& expected, std::span<const double> got) {
 }
 
 Wiring::Wiring(const BlockCase& c) : case_(c), block_(c), d_(block_.differentiated()), plan_(plan(d_.program)) {
+  finals_ = c.part == BlockPart::decode ? block_.caches : d_.gradients;
+  for (const Activation& a : block_.activations) finals_.push_back(a.value);
+  if (c.part == BlockPart::decode) expect_caches();
+  else expect_gradients();
+  const std::vector<std::vector<Bounded>> bounded = results<Bounded>(right(), Bounded(std::nan("")));
+  for (std::size_t row = 0; row < expected_.size(); ++row)
+    for (std::size_t i = 0; i < bounded[row].size(); ++i)  // what is wanted is rounded to double
+      expected_[row].bound.push_back(0x1p-29 * bounded[row][i].error + 0x1p-53 * std::fabs(expected_[row].want[i]));
+}
+
+void Wiring::expect(std::string name, std::string_view claim, Value of, const std::vector<long double>& want) {
+  expected_.push_back({std::move(name), claim, d_.program[of].shape, {want.begin(), want.end()}, {}});
+}
+
+void Wiring::expect_gradients() {
+  const BlockCase& c = case_;
   // Eleven bits more than double: what the equations err is nothing beside the program's bound.
   using Lifted = Dual<long double>;
   const std::vector<Value> leaves = block_.leaves();
   std::vector<std::vector<long double>> gradients;
+  Equations<Lifted>::Trace trace;
   for (const Value leaf : leaves) gradients.emplace_back(static_cast<std::size_t>(d_.program[leaf].shape.size()));
-  const auto expect = [&](std::string name, Value of, const std::vector<long double>& want) {
-    expected_.push_back({std::move(name), d_.program[of].shape, {want.begin(), want.end()}, {}});
-  };
   for (std::size_t run = 0; run < kRuns; ++run) {
     std::map<std::string, std::vector<double>> numbers;
     std::map<std::string, std::vector<Lifted>> lifted;
@@ -95,8 +118,9 @@ Wiring::Wiring(const BlockCase& c) : case_(c), block_(c), d_(block_.differentiat
       for (const double n : numbers[name]) lifted[name].push_back(Lifted(n));
     });
     std::vector<long double> y;
-    for (const Lifted& element : by_equations<Lifted>(c, lifted, numbers)) y.push_back(element.value);
-    expect(fmt::format("y of run {}", run + 1), block_.y, y);
+    trace.clear();
+    for (const Lifted& element : by_equations<Lifted>(c, lifted, numbers, &trace)) y.push_back(element.value);
+    expect(fmt::format("y of run {}", run + 1), kForward, block_.y, y);
     const std::vector<double>& upstream = numbers.at(d_.program[d_.upstream[0]].name);
     for (std::size_t leaf = 0; leaf < leaves.size(); ++leaf) {
       std::vector<Lifted>& elements = lifted.at(d_.program[leaves[leaf]].name);
@@ -109,11 +133,62 @@ Wiring::Wiring(const BlockCase& c) : case_(c), block_(c), d_(block_.differentiat
     }
   }
   for (std::size_t leaf = 0; leaf < leaves.size(); ++leaf)
-    expect(d_.program[leaves[leaf]].name, leaves[leaf], gradients[leaf]);
-  const std::vector<std::vector<Bounded>> bounded = results<Bounded>(right(), Bounded(std::nan("")));
-  for (std::size_t row = 0; row < expected_.size(); ++row)
-    for (std::size_t i = 0; i < bounded[row].size(); ++i)  // what is wanted is rounded to double
-      expected_[row].bound.push_back(0x1p-29 * bounded[row][i].error + 0x1p-53 * std::fabs(expected_[row].want[i]));
+    expect(d_.program[leaves[leaf]].name, kGradients, leaves[leaf], gradients[leaf]);
+  for (const Activation& a : block_.activations) {
+    std::vector<long double> want;
+    for (const Lifted& element : trace.at(a.name)) want.push_back(element.value);
+    expect(a.name, kSaved, a.value, want);
+  }
+}
+
+void Wiring::expect_caches() {
+  const BlockCase& c = case_;
+  using Real = long double;
+  std::map<std::string, std::vector<Real>> weights;
+  std::map<std::string, std::vector<double>> numbers;
+  for_each_set_by_host(d_.program, [&](Value v) {
+    const std::string& name = d_.program[v].name;
+    numbers[name] = numbers_of(c, d_.program, v);
+    weights[name].assign(numbers[name].begin(), numbers[name].end());
+  });
+  for (const auto& [name, elements] : whole_weights(c, d_.program))
+    weights[name].assign(elements.begin(), elements.end());
+  const auto cache = [&](Index layer, const char* what) -> std::vector<Real>& {
+    return weights.at(fmt::format("cache.{}.{}", layer, what));
+  };
+  const auto prefix = [](Index layer) { return fmt::format("model.layers.{}.", layer); };
+  const Index place = c.config.kv_heads * c.config.head_dim;
+  for (std::size_t run = 0; run < kRuns; ++run) {
+    const std::vector<double> ids = tokens_of(c, static_cast<int>(run));
+    std::vector<Real> logits;
+    for (Index b = 0; b < c.batch; ++b) {
+      const Index held = c.length_of(b) + static_cast<Index>(run) * c.s, first = b * c.capacity * place;
+      Equations<Real>::Caches caches;
+      for (Index layer = 0; layer < c.config.layers; ++layer) {
+        const auto held_part = [&](const char* what) {
+          const auto begin = cache(layer, what).begin() + first;
+          return std::vector<Real>(begin, begin + held * place);
+        };
+        caches[prefix(layer)] = {held_part("keys"), held_part("values")};
+      }
+      std::vector<double> positions;
+      for (Index i = 0; i < c.s; ++i) positions.push_back(static_cast<double>(held + i));
+      const Equations<Real> equations(c.config, weights, positions, c.s, held + c.s, &caches, held);
+      const std::vector<Real> own = equations.logits(part(c, ids, b));
+      logits.insert(logits.end(), own.begin(), own.end());
+      for (Index layer = 0; layer < c.config.layers; ++layer) {
+        const auto& [keys, values] = caches.at(prefix(layer));
+        std::ranges::copy(keys, cache(layer, "keys").begin() + first);
+        std::ranges::copy(values, cache(layer, "values").begin() + first);
+      }
+    }
+    expect(fmt::format("y of run {}", run + 1), kForward, block_.y,
+           c.s == 1 ? logits : cache(c.config.layers - 1, "values"));
+  }
+  for (const Value v : block_.caches) {
+    const std::string& name = d_.program[v].name;
+    expect(name, kCaches, v, weights.at(name));
+  }
 }
 
 template <class T>
@@ -125,7 +200,7 @@ std::vector<std::vector<T>> Wiring::results(const ProgramMutant& m, const T& poi
     set_all(memory, m.program, case_, run);
   });
   all.push_back(read(execution[block_.y]));
-  for (const Value v : d_.gradients) all.push_back(read(execution[v]));
+  for (const Value v : finals_) all.push_back(read(execution[v]));
   return all;
 }
 
@@ -146,7 +221,8 @@ std::vector<Expected> Wiring::by_complex_step() const {
   const Plan where = plan(forward);
   Execution<Complex> execution(forward, where, std::nan(""));
   const std::vector<Value> leaves = block_.leaves();
-  std::vector<Expected> gradients(expected_.begin() + kRuns, expected_.end());
+  const auto first = expected_.begin() + kRuns;
+  std::vector<Expected> gradients(first, first + std::ssize(d_.gradients));
   for (Expected& g : gradients) {
     std::ranges::fill(g.want, 0);
     // These err as well: a complex product rounds like a dual one, and a quotient half as often again.

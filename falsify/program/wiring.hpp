@@ -13,7 +13,8 @@ namespace assay::falsify {
 
 /// Numbers that a program should compute.
 struct Expected {
-  std::string name;  ///< "y of run 1", or the leaf that this is the gradient of
+  std::string name;        ///< "y of run 1", the leaf that this is the gradient of, or a cache
+  std::string_view claim;  ///< the obligation that says so
   Shape shape;
   std::vector<double> want, bound;
 };
@@ -31,8 +32,9 @@ class Wiring {
 
   const program::Differentiated& differentiated() const { return d_; }
   const program::Plan& where() const { return plan_; }
-  /// By the equations in long double, and their derivatives in dual numbers: y of each run, then the sum over the runs of the gradient
-  /// of each leaf. Bounds are those of float32 arithmetic, scaled to double's unit roundoff.
+  /// By the equations in long double, and their derivatives in dual numbers: y of each run, then the sum over the runs of
+  /// the gradient of each leaf; of decoding, what the runs leave in each cache. Bounds are those of float32 arithmetic,
+  /// scaled to double's unit roundoff.
   const std::vector<Expected>& expected() const { return expected_; }
   /// By the derivative of the program's own forward steps, in complex numbers with a step too small to round.
   std::vector<Expected> by_complex_step() const;
@@ -44,6 +46,9 @@ class Wiring {
   bool equivalent(const ProgramMutant& mutant) const;
 
  private:
+  void expect_gradients();
+  void expect_caches();
+  void expect(std::string name, std::string_view claim, program::Value of, const std::vector<long double>& want);
   template <class T>
   std::vector<std::vector<T>> results(const ProgramMutant& mutant, const T& poison) const;
 
@@ -51,6 +56,7 @@ class Wiring {
   Block block_;
   program::Differentiated d_;
   program::Plan plan_;
+  std::vector<program::Value> finals_;  ///< read after the last run
   std::vector<Expected> expected_;
   mutable std::vector<std::vector<Digits50>> digits_;
 };

@@ -156,6 +156,8 @@ std::optional<int> replay_system(const std::string& file, bool as_json) {
 
 std::vector<json> gradcheck_system(const std::string& name, int cases, std::uint64_t seed) {
   const System& system = *find_system(name);
+  if (system.part == falsify::BlockPart::decode)
+    throw InputError(name, "it has no gradients: nothing trains while it decodes", "check training_forward");
   struct Link {
     falsify::Outcome outcome;
     std::string detail;
@@ -168,7 +170,7 @@ std::vector<json> gradcheck_system(const std::string& name, int cases, std::uint
     const Wiring wiring(block_of(system, c));
     const std::vector<std::vector<double>> got = wiring.run(wiring.right());
     const std::vector<falsify::Expected> by_complex_step = wiring.by_complex_step();
-    for (std::size_t row = Wiring::kRuns; row < got.size(); ++row) {
+    for (std::size_t row = Wiring::kRuns; row < Wiring::kRuns + by_complex_step.size(); ++row) {
       const falsify::Expected& expected = wiring.expected()[row];
       if (!leaves.contains(expected.name)) order.push_back(expected.name);
       auto& [count, links] = leaves[expected.name];
@@ -211,8 +213,8 @@ namespace systems_command {
 namespace {
 
 /// Judges one mutant by the equations.
-json judge_mutant(const System& system, const Wiring& wiring, const falsify::ProgramMutant& m) {
-  json j{{"mutant", fmt::format("{}/{}", system.op.name, m.description)},
+json judge_mutant(const System& system, std::string_view of, const Wiring& wiring, const falsify::ProgramMutant& m) {
+  json j{{"mutant", fmt::format("{}/{}{}{}", system.op.name, of, of.empty() ? "" : ": ", m.description)},
          {"op", system.op.name},
          {"fault", name(m.fault)},
          {"seconds", 0.0}};
@@ -221,10 +223,10 @@ json judge_mutant(const System& system, const Wiring& wiring, const falsify::Pro
     const falsify::Expected& expected = wiring.expected()[row];
     const falsify::Outcome outcome = judge(expected, got[row]);
     if (!outcome.finding) continue;
-    const bool gradient = row >= Wiring::kRuns;
+    const bool gradient = expected.claim == "FALSIFY-SYS-003";
     j.update(
         {{"status", name(falsify::MutantStatus::killed)},
-         {"by", gradient ? "FALSIFY-SYS-003" : "FALSIFY-SYS-002"},
+         {"by", expected.claim},
          {"cases", 1},
          {"finding", fmt::format("{}{}: {}", gradient ? "gradient of " : "", expected.name, outcome.finding->message)},
          {"smallest", ""}});
@@ -234,15 +236,20 @@ json judge_mutant(const System& system, const Wiring& wiring, const falsify::Pro
   return j;
 }
 
-std::vector<falsify::ProgramMutant> all_mutants(const Wiring& wiring, bool automatic) {
+std::vector<falsify::ProgramMutant> all_mutants(falsify::BlockPart part, const Wiring& wiring, bool automatic) {
   if (automatic) return falsify::program_mutants(wiring.differentiated().program, wiring.where());
   std::vector<falsify::ProgramMutant> planted;
-  for (const falsify::BlockFault& fault : falsify::block_faults()) {
-    try {
-      planted.push_back(plant(fault, wiring.differentiated().program));
-    } catch (const InputError&) {  // the system has no such step
+  const auto plant_all = [&](std::span<const falsify::BlockFault> faults) {
+    for (const falsify::BlockFault& fault : faults) {
+      try {
+        planted.push_back(plant(fault, wiring.differentiated().program));
+      } catch (const InputError&) {  // the system has no such step
+      }
     }
-  }
+  };
+  const bool decodes = part == falsify::BlockPart::decode;
+  plant_all(decodes ? falsify::decode_faults() : falsify::block_faults());
+  if (part == falsify::BlockPart::training) plant_all(falsify::training_faults());
   return planted;
 }
 
@@ -252,17 +259,19 @@ std::vector<falsify::ProgramMutant> all_mutants(const Wiring& wiring, bool autom
 std::vector<json> mutants_of_systems(const std::vector<std::string>& names, bool automatic, int jobs) {
   std::vector<falsify::Task> tasks;
   for (const std::string& name : names)
-    for (int part = 0; part < jobs; ++part)
-      tasks.push_back({name, [&name, part, jobs, automatic] {
-                         const System& system = *find_system(name);
-                         const Wiring wiring(block_of(system, everything(system, true)));
-                         const std::vector<falsify::ProgramMutant> mutants = all_mutants(wiring, automatic);
-                         json results = json::array();
-                         for (std::size_t m = static_cast<std::size_t>(part); m < mutants.size();
-                              m += static_cast<std::size_t>(jobs))
-                           results.push_back(judge_mutant(system, wiring, mutants[m]));
-                         return results;
-                       }});
+    for (const auto& [of, c] : mutated_cases(*find_system(name)))
+      for (int part = 0; part < jobs; ++part)
+        tasks.push_back({name, [&name, of, c, part, jobs, automatic] {
+                           const System& system = *find_system(name);
+                           const Wiring wiring(block_of(system, c));
+                           const std::vector<falsify::ProgramMutant> mutants =
+                               all_mutants(system.part, wiring, automatic);
+                           json results = json::array();
+                           for (std::size_t m = static_cast<std::size_t>(part); m < mutants.size();
+                                m += static_cast<std::size_t>(jobs))
+                             results.push_back(judge_mutant(system, of, wiring, mutants[m]));
+                           return results;
+                         }});
   std::vector<json> all;
   for (const json& results : falsify::run_tasks(tasks, jobs, [](const json*) {}))
     all.insert(all.end(), results.begin(), results.end());

@@ -26,6 +26,15 @@ std::string_view name(WeightFormat format) {
   return "?";
 }
 
+Index row_bytes(WeightFormat format, Index columns) {
+  switch (format) {
+    case WeightFormat::f32: return 4 * columns;
+    case WeightFormat::q4_k: return (columns + 255) / 256 * 144;
+    case WeightFormat::nf4: return (columns + 63) / 64 * 32;
+  }
+  throw std::logic_error("no such format");
+}
+
 std::string describe(const Step& step) { return fmt::format("{} ({})", step.label, step.op->name); }
 
 Builder::Builder(Program program) : program_(std::move(program)) {
@@ -103,19 +112,52 @@ Value Builder::flat(std::string name, const Shape& shape) {
   return add({std::move(name), flat_, offset, shape, row_major_strides(shape), 0, {}});
 }
 
-Parameter Builder::packed_parameter(std::string name, const Shape& shape, WeightFormat format) {
+Parameter Builder::frozen_parameter(std::string name, const Shape& shape, WeightFormat format, Index rows,
+                                    bool zero_row) {
   name.insert(0, prefix_);
   expect_new(name);
-  const auto parts = [&](Index columns) { return (shape[1] + columns - 1) / columns; };
   Parameter p{name, {}, false, shape, format};
-  const bool q4_k = format == WeightFormat::q4_k;
-  const auto part = [&](const std::string& stored, DType dtype, Index columns) {
-    return whole({stored, Kind::parameter, dtype, 0}, {shape[0], columns});
-  };
-  p.value = part(name, DType::u8, q4_k ? parts(256) * 144 : parts(64) * 32);
-  if (!q4_k) p.scales = part(name + ".absmax", DType::f32, parts(64));
+  const DType dtype = format == WeightFormat::f32 ? DType::f32 : DType::u8;
+  const Index columns = row_bytes(format, shape[1]) / static_cast<Index>(size_of(dtype));
+  for (Index begin = 0; begin < shape[0] || begin == 0; begin += rows) {
+    const Index end = std::min(shape[0], begin + rows), stored = end - begin + (zero_row ? 1 : 0);
+    const std::string own = rows < shape[0] ? fmt::format("{} rows {} to {}", name, begin, end) : name;
+    PartOfRows part{begin, end, whole({own, Kind::parameter, dtype, 0}, {stored, columns})};
+    if (zero_row) part.value = this->rows(part.value, 0, end - begin);
+    if (format == WeightFormat::nf4)
+      part.scales = whole({own + ".absmax", Kind::parameter, DType::f32, 0}, {stored, (shape[1] + 63) / 64});
+    p.parts.push_back(part);
+  }
+  p.value = p.parts[0].value, p.scales = p.parts[0].scales;
   program_.parameters.push_back(p);
+  if (p.parts.size() == 1) program_.parameters.back().parts.clear();
   return p;
+}
+
+Value Builder::join(std::span<const Value> parts) {
+  if (parts.size() == 1) return parts[0];
+  const Index rows = shape(parts[0])[0];
+  Index width = 0;
+  for (const Value part : parts) width += shape(part)[1];
+  Value all =
+      whole({program_[program_.base_of(parts[0])].name + " and others", Kind::temporary, DType::f32, 0}, {rows, width});
+  const std::int32_t storage = program_[all].storage;
+  Index column = 0;
+  for (const Value part : parts) {
+    const std::int32_t own = program_[part].storage;
+    const Index columns = shape(part)[1];
+    for (ValueInfo& v : program_.values)
+      if (v.storage == own) {
+        v.storage = storage, v.offset = column;
+        v.strides = v.shape.rank() == 1 ? Shape{1} : Shape{width, 1};
+      }
+    program_.storages[static_cast<std::size_t>(own)].elements = 0;
+    ValueInfo& written = program_.values[static_cast<std::size_t>(program_.base_of(part).id)];
+    written.version = write(written);
+    column += columns;
+  }
+  program_.values[static_cast<std::size_t>(all.id)].version = static_cast<std::int32_t>(parts.size());
+  return all;
 }
 
 Value Builder::reshape(Value v, const Shape& shape) {

@@ -34,8 +34,10 @@ class Builder {
   /// A parameter. Those that train are ranges of one storage; each frozen one has its own, since a device may limit what
   /// a kernel binds. Names are unique.
   Value parameter(std::string name, const Shape& shape, bool trainable = true);
-  /// A frozen matrix in a packed format.
-  Parameter packed_parameter(std::string name, const Shape& shape, WeightFormat format);
+  /// A frozen matrix in a format, in parts of at most `rows` rows each. With `zero_row`, a row of zeros follows each part
+  /// in its storage.
+  Parameter frozen_parameter(std::string name, const Shape& shape, WeightFormat format, Index rows,
+                             bool zero_row = false);
   /// Elements that outlive runs, set by the host or by steps in place.
   Value state(std::string name, const Shape& shape, DType dtype = DType::f32);
   /// Zeros, which no step may overwrite.
@@ -47,6 +49,8 @@ class Builder {
   Value reshape(Value v, const Shape& shape);
   /// Rows [begin, end) of the outermost axis.
   Value rows(Value v, Index begin, Index end);
+  /// Results of steps with one number of rows, side by side. They come to lie in one storage: nothing may have read them.
+  Value join(std::span<const Value> parts);
   /// The same elements as the steps so far leave them.
   Value latest(Value v);
 

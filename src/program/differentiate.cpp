@@ -345,4 +345,27 @@ Differentiated differentiate(const Program& program, std::span<const Value> outp
   return Backward(program, outputs, std::move(leaves), kept).run();
 }
 
+Passes split(const Differentiated& differentiated, std::size_t steps, std::span<const Value> kept) {
+  const Program& whole = differentiated.program;
+  const auto border = whole.steps.begin() + static_cast<std::ptrdiff_t>(steps);
+  Passes passes{whole, whole, {}};
+  passes.forward.steps.assign(whole.steps.begin(), border), passes.backward.steps.assign(border, whole.steps.end());
+  passes.backward.outputs.clear();
+  std::vector<bool> made(whole.storages.size());
+  for (const Step& step : passes.forward.steps)
+    for (std::size_t t = 0; t < step.tensors.size(); ++t)
+      if (step.op->tensors[t].role != Role::in) made[static_cast<std::size_t>(whole[step.tensors[t]].storage)] = true;
+  const auto save = [&](Value v) {
+    const auto storage = static_cast<std::size_t>(whole[v].storage);
+    Kind& kind = passes.forward.storages[storage].kind;
+    if (!made[storage] || kind != Kind::temporary) return;
+    kind = passes.backward.storages[storage].kind = Kind::state;
+    passes.saved.push_back(whole.base_of(v));
+  };
+  for (const Step& step : passes.backward.steps)
+    for (const Value v : step.tensors) save(v);
+  for (const Value v : kept) save(v);
+  return passes;
+}
+
 }  // namespace assay::program

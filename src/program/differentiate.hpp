@@ -32,4 +32,13 @@ Kept inputs_of_layers(const Program& program);
 Differentiated differentiate(const Program& program, std::span<const Value> outputs, std::span<const Value> wanted = {},
                              const Kept* kept = nullptr);
 
+/// A forward pass and its backward pass as two programs. Sessions of them share, besides parameters and gradients, what
+/// the backward pass reads of the forward pass, as states (SessionOptions::shares); inputs are set in each.
+struct Passes {
+  Program forward, backward;
+  std::vector<Value> saved;  ///< values of forward, and of backward
+};
+/// Splits behind the first `steps` steps of a differentiated program. Values of `kept` are saved as well.
+Passes split(const Differentiated& differentiated, std::size_t steps, std::span<const Value> kept = {});
+
 }  // namespace assay::program

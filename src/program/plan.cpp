@@ -76,6 +76,8 @@ Plan plan(const Program& program, bool reuse) {
         free.push_back(slot);
     }
   }
+  if (plan.slot_bytes.empty()) plan.slot_bytes.push_back(0);
+  std::ranges::replace(plan.slot_of, -1, 0);  // of storages that no step uses: any will do
   plan.bytes = std::accumulate(plan.slot_bytes.begin(), plan.slot_bytes.end(), std::size_t{0});
   return plan;
 }

@@ -61,6 +61,14 @@ struct Step {
 enum class WeightFormat { f32, q4_k, nf4 };
 /// Returns "f32", "q4_k" or "nf4".
 std::string_view name(WeightFormat format);
+/// Bytes of a row, without the scales of nf4.
+Index row_bytes(WeightFormat format, Index columns);
+
+/// Rows of a matrix that is stored in parts.
+struct PartOfRows {
+  Index begin = 0, end = 0;
+  Value value, scales{};
+};
 
 /// A parameter in the table of names.
 struct Parameter {
@@ -69,7 +77,8 @@ struct Parameter {
   bool trainable = true;
   Shape shape;  ///< of its elements, as a checkpoint has them
   WeightFormat format = WeightFormat::f32;
-  Value scales{};  ///< of nf4
+  Value scales{};                   ///< of nf4
+  std::vector<PartOfRows> parts{};  ///< if there are several, and then `value` and `scales` are those of the first
 };
 
 struct Program {

@@ -37,10 +37,12 @@ Session::Session(Program program, Device& device, SessionOptions options)
     const Kernel* chosen = options.choose ? options.choose(step) : nullptr;
     try {
       kernels_.push_back(chosen != nullptr ? chosen : &select_kernel(step.op->name, device_.backend(), call));
+      Call dense = call;  // as Device::prepare() takes it
+      for (Tensor& t : dense.tensors) t.strides = row_major_strides(t.shape);
+      device_.prepare(*kernels_.back(), dense);
     } catch (const Unavailable& e) {
       throw Unavailable(fmt::format("{} for {}", e.subject, describe(step)), e.why);
     }
-    device_.prepare(*kernels_.back(), call);
     calls_.push_back(std::move(call));
     add_preconditions(s);
   }

@@ -225,6 +225,96 @@ TEST_P(Decoders, BeginAgainAfterAReset) {
   EXPECT_THROW(decoder.prompt(0, std::span(ids).first(1)), InputError);
 }
 
+std::vector<float> logits_of(Decoder& decoder, const std::vector<std::int32_t>& ids) {
+  const std::span<const float> logits = decoder.prompt(0, ids);
+  return {logits.begin(), logits.end()};
+}
+
+/// Parts of three rows: a token of every part, and the first and last row of one.
+TEST_P(Decoders, TablesAndHeadsAreInPartsThatADeviceBinds) {
+  for (const bool tied : {false, true})
+    for (const WeightFormat format : {WeightFormat::f32, WeightFormat::nf4, WeightFormat::q4_k}) {
+      TransformerConfig c = two_layers();
+      c.tied_head = tied, c.weights = format, c.vocabulary = 8;
+      const std::vector<std::int32_t> ids{0, 2, 3, 5, 7, 6};
+      const DecoderOptions options{.capacity = 8, .chunk = format == WeightFormat::q4_k ? 0 : 2};
+      Decoder whole(c, options, *device_);
+      // Four rows of the table, of which one is zeros.
+      c.largest_buffer = static_cast<std::size_t>(4 * row_bytes(WeightFormat::f32, c.hidden));
+      Decoder parts(c, options, *device_);
+      set_weights(whole.session()), set_weights(parts.session());
+      EXPECT_EQ(parameter(parts.session().program(), "model.embed_tokens.weight").parts.size(), 3u);
+      for (const Storage& s : parts.session().program().storages)
+        if (s.name.starts_with("model.embed_tokens") || s.name.starts_with("lm_head")) {
+          EXPECT_LE(static_cast<std::size_t>(s.elements) * size_of(s.dtype),
+                    std::max<std::size_t>(c.largest_buffer, 144));
+        }
+      EXPECT_EQ(logits_of(parts, ids), logits_of(whole, ids)) << tied << " " << name(format);
+      const Parameter& table = parameter(parts.session().program(), "model.embed_tokens.weight");
+      EXPECT_EQ(get_parameter(parts.session(), table),
+                get_parameter(whole.session(), parameter(whole.session().program(), table.name)));
+      const falsify::CheckedRun run = falsify::check_steps(parts.session());
+      EXPECT_FALSE(run.fault) << run.fault->label << " " << run.fault->finding.message;
+    }
+}
+
+/// The table of Qwen2-0.5B, 545 MB, on devices that bind less.
+TEST_P(Decoders, DecodeABigVocabularyOnADeviceThatBindsLess) {
+  TransformerConfig c{.hidden = 896,
+                      .intermediate = 64,
+                      .heads = 2,
+                      .kv_heads = 1,
+                      .head_dim = 64,
+                      .vocabulary = 151936,
+                      .tied_head = true,
+                      .trains = false};
+  if (device_->largest_buffer() >= static_cast<std::size_t>(c.vocabulary * c.hidden * 4))
+    GTEST_SKIP() << "the device binds all of it";
+  Decoder decoder(c, {.capacity = 4}, *device_);
+  Session& session = decoder.session();
+  const Parameter& table = parameter(session.program(), "model.embed_tokens.weight");
+  ASSERT_GE(table.parts.size(), 5u);
+  initialize(session, 1);
+  for (const std::int32_t id : {151935, 1, static_cast<std::int32_t>(table.parts[1].begin)}) {
+    const std::vector<float> logits = logits_of(decoder, {id});
+    EXPECT_TRUE(std::ranges::all_of(logits, [](float x) { return std::isfinite(x); }));
+    // The row that went in is that which is most like what comes out, up to what the small layer adds.
+    EXPECT_EQ(std::ranges::max_element(logits) - logits.begin(), id);
+  }
+}
+
+/// N63: what cannot be in parts, as a cache, is refused by the name of the step that binds it.
+TEST_P(Decoders, RefuseACacheThatTheDeviceCannotBind) {
+  TransformerConfig c = llama();
+  c.heads = c.kv_heads = 8, c.head_dim = 64, c.vocabulary = 5;
+  const std::size_t place = 8 * 64 * 4, limit = device_->largest_buffer();
+  if (limit > std::size_t{1} << 30) GTEST_SKIP() << "the device binds more than this test allocates";
+  try {
+    const Decoder decoder(c, {.capacity = static_cast<Index>(limit / place) + 1}, *device_);
+    ADD_FAILURE();
+  } catch (const Unavailable& e) {
+    EXPECT_NE(std::string(e.what()).find("for model.layers.0.self_attn.attention_decode"), std::string::npos)
+        << e.what();
+  }
+}
+
+/// N82: a sum of exponentials that is no number is not passed over; without any finite score attention gives zeros.
+TEST_P(Decoders, ScoresThatAreNotFiniteReachTheLogits) {
+  TransformerConfig c = two_layers();
+  c.qk_norm = false, c.theta = 0;
+  for (const float score : {-INFINITY, INFINITY, NAN}) {  // of every key, as every query is positive
+    Decoder decoder(c, {.capacity = 4}, *device_);
+    set_weights(decoder.session());
+    const std::string self = "model.layers.0.self_attn.";
+    const Index keys = c.kv_heads * c.head_dim, queries = c.heads * c.head_dim;
+    set_parameter(decoder.session(), self + "k_proj.bias", {keys},
+                  std::vector<float>(static_cast<std::size_t>(keys), score));
+    set_parameter(decoder.session(), self + "q_proj.bias", {queries},
+                  std::vector<float>(static_cast<std::size_t>(queries), 100));
+    for (const float logit : logits_of(decoder, {1, 2})) EXPECT_EQ(std::isnan(logit), score != -INFINITY) << score;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(On, Decoders, testing::ValuesIn(built_backends()), backend_name);
 
 TEST(DecoderErrors, AreOneSentence) {

@@ -9,9 +9,13 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <memory>
+#include <set>
 
 #include "blocks.hpp"
+#include "core/errors.hpp"
 #include "falsify/program/block_faults.hpp"
+#include "falsify/program/system.hpp"
 #include "falsify/program/wiring.hpp"
 
 namespace assay::program::mutants_test {
@@ -44,21 +48,120 @@ TEST_P(ProgramMutants, Die) {
   EXPECT_GE(all, 100);
 }
 
+class SystemMutants : public testing::TestWithParam<std::string> {};
+
+/// At least 99 of 100 that are not the program in fifty digits die.
+TEST_P(SystemMutants, Die) {
+  const falsify::System& system = *falsify::find_system(GetParam());
+  std::set<std::string_view> kinds;
+  int killed = 0, survived = 0, equivalent = 0;
+  for (const auto& [of, c] : mutated_cases(system)) {
+    const Wiring wiring(block_of(system, c));
+    for (const ProgramMutant& m : falsify::program_mutants(wiring.differentiated().program, wiring.where())) {
+      if (dies(wiring, wiring.run(m))) ++killed, kinds.insert(falsify::name(m.fault));
+      else if (wiring.equivalent(m)) ++equivalent;
+      else ++survived, fmt::print("survives: {} {}\n", of, m.description);
+    }
+  }
+  fmt::print("{} killed, {} survived, {} equivalent\n", killed, survived, equivalent);
+  EXPECT_LE(100 * survived, killed + survived);
+  EXPECT_GE(kinds.size(), 7u) << "a kind of fault that nothing dies of";
+  EXPECT_GE(killed, 1000);
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, SystemMutants, testing::Values("decode_step"),
+                         [](const auto& info) { return info.param; });
+
 INSTANTIATE_TEST_SUITE_P(Of, ProgramMutants,
                          testing::Values("feed_forward", "lora_on_all_attention", "lora_on_all", "tied_loss"),
                          [](const auto& info) { return info.param; });
 
+/// Returns whether the fault has an effect.
+bool expect_death(const Wiring& wiring, const falsify::BlockFault& fault, bool everywhere = true) {
+  const ProgramMutant m = falsify::plant(fault, wiring.differentiated().program);
+  const auto got = wiring.run(m);
+  const bool dead = dies(wiring, got);
+  if (!dead && !everywhere && wiring.equivalent(m)) return false;
+  EXPECT_TRUE(dead) << m.description << (wiring.equivalent(m) ? ": has no effect" : ": survives");
+  for (const std::vector<double>& row : got)
+    EXPECT_TRUE(std::ranges::all_of(row, [](double g) { return std::isfinite(g); }))
+        << m.description << ": dies of memory that nothing has written, not of the fault";
+  return dead;
+}
+
 TEST(BlockFaults, Die) {
   const Wiring wiring(block_case("tied_loss"));
-  for (const falsify::BlockFault& fault : falsify::block_faults()) {
-    const ProgramMutant m = falsify::plant(fault, wiring.differentiated().program);
-    const auto got = wiring.run(m);
-    EXPECT_TRUE(dies(wiring, got)) << m.description << (wiring.equivalent(m) ? ": has no effect" : ": survives");
-    for (const std::vector<double>& row : got)
-      EXPECT_TRUE(std::ranges::all_of(row, [](double g) { return std::isfinite(g); }))
-          << m.description << ": dies of memory that nothing has written, not of the fault";
-  }
+  for (const falsify::BlockFault& fault : falsify::block_faults()) expect_death(wiring, fault);
   EXPECT_GE(falsify::block_faults().size(), 60u);
+}
+
+TEST(DecodeFaults, Die) {
+  const falsify::System& system = *falsify::find_system("decode_step");
+  std::map<std::string_view, int> planted;
+  for (const auto& [of, c] : mutated_cases(system)) {
+    const Wiring wiring(block_of(system, c));
+    EXPECT_FALSE(dies(wiring, wiring.run(wiring.right()))) << of;
+    for (const falsify::BlockFault& fault : falsify::decode_faults()) {
+      try {
+        falsify::plant(fault, wiring.differentiated().program);
+      } catch (const InputError&) {
+        continue;  // this program has no such step
+      }
+      SCOPED_TRACE(of);
+      planted[fault.words] += expect_death(wiring, fault, false);
+    }
+  }
+  for (const falsify::BlockFault& fault : falsify::decode_faults())
+    EXPECT_GE(planted[fault.words], 1) << fault.words << ": kills no program";
+  EXPECT_GE(falsify::decode_faults().size(), 60u);
+}
+
+TEST(TrainingFaults, Die) {
+  const falsify::System& system = *falsify::find_system("training_forward");
+  const Wiring wiring(block_of(system, falsify::everything(system, true)));
+  for (const falsify::BlockFault& fault : falsify::training_faults()) expect_death(wiring, fault);
+}
+
+/// Bugs of other projects that no edit of a program can make: this design refuses them, or has no place for them.
+struct Impossible {
+  std::string_view bug, why, test;
+};
+constexpr Impossible kImpossible[] = {
+    {"N65", "a dispatch beyond a device's limit is refused, and a weight above it is in parts",
+     "Decoders.TablesAndHeadsAreInPartsThatADeviceBinds"},
+    {"N66", "caches are states of one program, of a capacity that a token beyond is refused by",
+     "DecoderErrors.AreOneSentence"},
+    {"N72", "memory is the plan's, and the plan is what is allocated", "Memory.IsWhatThePlanSays"},
+    {"N74", "a step's time is the device's own", "Sessions.StepsTakeAsLongAsTheWhole"},
+    {"N75", "a parameter is known by its whole name, and elements of another shape are refused",
+     "TransformerParameters.OfAnotherShapeAreRejected"},
+    {"N76", "a step allocates nothing", "Tokens.AllocateNothingAndAreReadBackOnce"},
+    {"N78", "every number of rows gives the same logits", "Decoding.TokenByTokenInChunksAndAfterAResetIsTheWholeModel"},
+    {"N79", "names are a checkpoint's, and a missing one is an error", "WeightFiles.OfAnotherModelChangeNothing"},
+    {"N81", "a token is one submission and one readback", "Tokens.AreOneSubmission"},
+    {"N82", "scores that are not finite reach the logits", "Decoders.ScoresThatAreNotFiniteReachTheLogits"},
+};
+
+/// N60 to N82 of the list of faults, each dead as a fault above or shown to be impossible.
+TEST(NamedBugs, AreFaultsOrImpossible) {
+  std::set<std::string> known, tests;
+  for (const auto& faults : {falsify::decode_faults(), falsify::training_faults()})
+    for (const falsify::BlockFault& fault : faults) known.emplace(fault.bugs);
+  const testing::UnitTest& all = *testing::UnitTest::GetInstance();
+  for (int s = 0; s < all.total_test_suite_count(); ++s)
+    for (int t = 0; t < all.GetTestSuite(s)->total_test_count(); ++t) {
+      const auto plain = [](std::string text, bool suite) {  // without "On/" and "/cpu"
+        const std::size_t slash = text.find('/');
+        return slash == text.npos ? text : suite ? text.substr(slash + 1) : text.substr(0, slash);
+      };
+      tests.insert(plain(all.GetTestSuite(s)->name(), true) + "." +
+                   plain(all.GetTestSuite(s)->GetTestInfo(t)->name(), false));
+    }
+  for (const Impossible& i : kImpossible) {
+    EXPECT_TRUE(tests.contains(std::string(i.test))) << i.bug << ": there is no test " << i.test;
+    known.emplace(i.bug);
+  }
+  for (int bug = 60; bug <= 82; ++bug) EXPECT_TRUE(known.contains(fmt::format("N{}", bug))) << "N" << bug;
 }
 
 }  // namespace

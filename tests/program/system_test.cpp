@@ -26,7 +26,7 @@ using nlohmann::json;
 class Systems : public OnDevice {};
 
 TEST_P(Systems, Pass) {
-  ASSERT_EQ(falsify::systems().size(), 4u);
+  ASSERT_EQ(falsify::systems().size(), 6u);
   std::map<std::string, std::int64_t> elements;  // by obligation
   for (const System& system : falsify::systems()) {
     falsify::CampaignOptions options;
@@ -58,8 +58,9 @@ TEST(SystemCases, AreOfLayersInUse) {
         ++regions[c->region];
       }
       EXPECT_EQ(regions.size(), system.op.shapes.size()) << system.op.name;
-      EXPECT_GE(system.op.shapes.size(), system.part == Part::loss ? 2u : 4u);
-      EXPECT_GT(rows, 4) << system.op.name;
+      const bool whole = system.part == Part::training || system.part == Part::decode;
+      EXPECT_GE(system.op.shapes.size(), whole ? 1u : system.part == Part::loss ? 2u : 4u);
+      EXPECT_GT(rows, whole ? 0 : 4) << system.op.name;
     }
 }
 
@@ -101,7 +102,8 @@ std::function<void(Program&)> of_heads(std::string_view tensor, Index heads,
 std::function<void(Program&)> of_sequences(Index batch, const std::function<void(Program&)>& alter) {
   return [=](Program& p) {
     for (const Step& step : p.steps)
-      if (step.op->name == "attention" && p[step.tensors[0]].shape[0] == batch) return alter(p);
+      if ((step.op->name == "attention" || step.op->name == "attention_decode") && p[step.tensors[0]].shape[0] == batch)
+        return alter(p);
   };
 }
 /// Drops the last sum into a leaf's gradient.
@@ -119,6 +121,13 @@ std::function<void(Program&)> lose_first(std::string_view op) {
     const auto at = std::ranges::find_if(p.steps, [&](const Step& step) { return step.op->name == op; });
     if (at != p.steps.end()) p.steps.erase(at);
   };
+}
+
+/// Makes the reciprocal rms that the backward pass reads a temporary of the forward pass.
+void unsaved(Program& p) {
+  for (Storage& storage : p.storages)
+    if (storage.kind == Kind::state && storage.name.ends_with(".rrms"))
+      storage.name += p.outputs.empty() ? " read" : "";
 }
 
 struct Planted {
@@ -149,6 +158,14 @@ TEST(SystemObligations, FailForWhatTheyAreFor) {
       {"attention_block", "FALSIFY-SYS-012", with("attention_decode", "scale", 2)},
       {"attention_block", "FALSIFY-SYS-012", lose_first("cache_append")},
       {"attention_block", "FALSIFY-SYS-012", lose_first("rope")},
+      {"decode_step", "FALSIFY-SYS-002", with("attention_decode", "scale", 2)},
+      {"decode_step", "FALSIFY-SYS-011", of_sequences(2, with("attention_decode", "scale", 2))},
+      {"decode_step", "FALSIFY-SYS-013", lose_first("rope")},
+      {"decode_step", "FALSIFY-SYS-014", with("attention_decode", "scale", 2)},
+      {"decode_step", "FALSIFY-SYS-014", lose_first("cache_append")},
+      {"training_forward", "FALSIFY-SYS-003", lose_last},
+      {"training_forward", "FALSIFY-SYS-018", with("rmsnorm", "eps", 10)},
+      {"training_forward", "FALSIFY-SYS-019", unsaved},
       {"attention_block", "FALSIFY-GQ-002", of_heads("k", 2, scaled)},
       {"attention_block", "FALSIFY-GQ-006", of_heads("q", 4, scaled)},
   };
@@ -158,6 +175,20 @@ TEST(SystemObligations, FailForWhatTheyAreFor) {
         << system << " " << obligation << (right.finding ? right.finding->message : right.reason);
     EXPECT_GT(right.elements, 0) << system << " " << obligation;
     EXPECT_EQ(wrong.kind, Outcome::Kind::falsified) << system << " " << obligation;
+  }
+}
+
+TEST(SystemObligations, OfDecodersFailForWrongKernels) {
+  constexpr std::pair<std::string_view, std::string_view> kWrong[] = {{"FALSIFY-SYS-001", "heads_interleaved"},
+                                                                      {"FALSIFY-SYS-004", "first_head_appended"},
+                                                                      {"FALSIFY-SYS-015", "lengths_of_first"},
+                                                                      {"FALSIFY-SYS-016", "stale_place_attended"}};
+  for (const auto& [obligation, fault] : kWrong) {
+    const Outcome right = outcome("decode_step", obligation),
+                  wrong = outcome("decode_step", obligation, {}, "mutant/cpu/attention_decode/" + std::string(fault));
+    EXPECT_EQ(right.kind, Outcome::Kind::passed) << obligation << (right.finding ? right.finding->message : "");
+    EXPECT_GT(right.elements, 0) << obligation;
+    EXPECT_EQ(wrong.kind, Outcome::Kind::falsified) << obligation << " " << fault;
   }
 }
 

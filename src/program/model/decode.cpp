@@ -39,7 +39,8 @@ DecodeProgram decode_program(const TransformerConfig& config, Index batch, Index
     const Shape shape{batch, capacity, frozen.kv_heads, frozen.head_dim};
     d.caches.push_back({b.state("keys", shape), b.state("values", shape)});
   }
-  d.ids = b.input("ids", {batch * rows}, DType::i32);
+  d.vocabulary = frozen.vocabulary, d.part_rows = rows_of_table_part(frozen);
+  d.ids = b.input("ids", {d.parts() * batch * rows}, DType::i32);
   d.starts = b.input("starts", {batch}, DType::i32);
   d.lengths = d.positions = d.starts;
   if (rows > 1) {
@@ -61,6 +62,7 @@ Decoder::Decoder(TransformerConfig config, const DecoderOptions& options, Device
     : config_(std::move(config)), options_(options) {
   // Behind the capacity there is room for what sequences without a token write.
   const Index places = options.capacity + std::max<Index>(options.chunk, 1);
+  config_.largest_buffer = std::min(config_.largest_buffer, device.largest_buffer());
   one_ = decode_program(config_, options.batch, places);
   step_ = std::make_unique<Session>(one_->program, device, session);
   if (options.chunk > 1) {
@@ -70,8 +72,9 @@ Decoder::Decoder(TransformerConfig config, const DecoderOptions& options, Device
     chunk_ = std::make_unique<Session>(many_->program, device, shared);
   }
   const auto batch = static_cast<std::size_t>(options.batch), rows = batch * static_cast<std::size_t>(options.chunk);
-  lengths_.resize(batch), ids_.resize(batch), chunk_lengths_.resize(batch);
-  chunk_ids_.resize(rows), positions_.resize(rows);
+  const auto parts = static_cast<std::size_t>(one_->parts());
+  lengths_.resize(batch), ids_.resize(parts * batch), chunk_lengths_.resize(batch);
+  chunk_ids_.resize(parts * rows), positions_.resize(rows);
   logits_.resize(batch * static_cast<std::size_t>(config_.vocabulary));
 }
 
@@ -95,12 +98,13 @@ void Decoder::expect_fit(Index sequence, std::span<const std::int32_t> ids) cons
 }
 
 std::span<const float> Decoder::step(std::span<const std::int32_t> ids) {
-  if (ids.size() != ids_.size())
-    throw InputError("ids", fmt::format("{} for {} sequences", ids.size(), ids_.size()), "give one for each, or kNone");
+  if (ids.size() != lengths_.size())
+    throw InputError("ids", fmt::format("{} for {} sequences", ids.size(), lengths_.size()),
+                     "give one for each, or kNone");
   for (std::size_t b = 0; b < ids.size(); ++b)
     if (ids[b] != kNone) expect_fit(static_cast<Index>(b), ids.subspan(b, 1));
   // A sequence without a token writes behind its last one, where nothing is read before its own next token is written.
-  for (std::size_t b = 0; b < ids.size(); ++b) ids_[b] = std::max(ids[b], 0);
+  for (std::size_t b = 0; b < ids.size(); ++b) one_->take(std::max(ids[b], 0), b, ids.size(), std::span(ids_));
   step_->set(one_->ids, std::as_bytes(std::span(ids_)));
   step_->set(one_->starts, std::as_bytes(std::span(lengths_)));
   step_->run();
@@ -114,7 +118,8 @@ void Decoder::run_chunk(Index sequence, std::span<const std::int32_t> ids) {
   for (std::size_t b = 0; b < lengths_.size(); ++b) {
     chunk_lengths_[b] = lengths_[b] + static_cast<std::int32_t>(rows);
     for (std::size_t i = 0; i < rows; ++i) {
-      chunk_ids_[b * rows + i] = b == static_cast<std::size_t>(sequence) ? ids[i] : 0;
+      many_->take(b == static_cast<std::size_t>(sequence) ? ids[i] : 0, b * rows + i, lengths_.size() * rows,
+                  std::span(chunk_ids_));
       positions_[b * rows + i] = lengths_[b] + static_cast<std::int32_t>(i);
     }
   }

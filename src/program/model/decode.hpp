@@ -2,6 +2,7 @@
 // each sequence through every layer.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <span>
@@ -16,11 +17,22 @@ namespace assay::program {
 /// number of tokens that a cache holds and the position of the first new one.
 struct DecodeProgram {
   Program program;
-  Value ids;                  ///< i32 [batch * rows]
+  Value ids;                  ///< i32 [batch * rows]; of a table in parts, so many for each of them (take())
   Value starts;               ///< i32 [batch]
   Value lengths, positions;   ///< of several rows: starts + rows, [batch], and starts + 0, 1, ..., [batch * rows]
   Value logits;               ///< [batch, vocabulary]; of several rows none: their caches are all that counts
   std::vector<Cache> caches;  ///< of each layer, before the run
+  Index vocabulary = 0, part_rows = 0;  ///< of the table, and of a part of it
+
+  Index parts() const { return (vocabulary + part_rows - 1) / part_rows; }
+  /// Writes token n of `count` as the program takes it.
+  template <class T>
+  void take(std::int32_t id, std::size_t n, std::size_t count, std::span<T> taken) const {
+    for (Index p = 0; p < parts(); ++p) {
+      const Index begin = p * part_rows, rows = std::min(vocabulary, begin + part_rows) - begin, row = id - begin;
+      taken[static_cast<std::size_t>(p) * count + n] = static_cast<T>(0 <= row && row < rows ? row : rows);
+    }
+  }
 };
 DecodeProgram decode_program(const TransformerConfig& config, Index batch, Index capacity, Index rows = 1);
 

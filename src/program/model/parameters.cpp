@@ -20,6 +20,27 @@ std::uint64_t scramble(std::uint64_t x) {
   return x ^ (x >> 31);
 }
 
+/// Sets rows of a parameter, packed in its format.
+void set(Session& session, const Parameter& p, const PartOfRows& part, std::span<const float> elements) {
+  if (p.format == WeightFormat::f32) return session.set(part.value, std::as_bytes(elements));
+  Builder b;
+  const Value x = b.input(p.name, {part.end - part.begin, p.shape[1]});
+  Value packed, scales;
+  if (p.format == WeightFormat::q4_k) {
+    packed = q4_k_quantize(b, x);
+  } else {
+    const Nf4QuantizeValues both = nf4_quantize(b, x);
+    packed = both.codes, scales = both.absmax;
+    b.output(scales);
+  }
+  b.output(packed);
+  Session packing(b.take(), assay::device(Backend::cpu));
+  packing.set(x, std::as_bytes(elements));
+  packing.run();
+  session.set(part.value, packing.get<std::uint8_t>(packed));
+  if (scales) session.set(part.scales, packing.get<float>(scales));
+}
+
 }  // namespace
 
 const Parameter& parameter(const Program& program, std::string_view name) {
@@ -65,23 +86,25 @@ void set_parameter(Session& session, std::string_view name, const Shape& shape, 
   if (!(p.shape == shape))
     throw InputError(std::string(name), fmt::format("it is {}, and {} was given", to_string(p.shape), to_string(shape)),
                      "give it in its own layout: a weight is [out, in]");
-  if (p.format == WeightFormat::f32) return session.set(p.value, std::as_bytes(elements));
-  Builder b;
-  const Value x = b.input(p.name, shape);
-  Value packed, scales;
-  if (p.format == WeightFormat::q4_k) {
-    packed = q4_k_quantize(b, x);
-  } else {
-    const Nf4QuantizeValues both = nf4_quantize(b, x);
-    packed = both.codes, scales = both.absmax;
-    b.output(scales);
+  if (!p.parts.empty()) {
+    const auto columns = static_cast<std::size_t>(shape[1]);
+    for (const PartOfRows& part : p.parts)
+      set(session, p, part,
+          elements.subspan(static_cast<std::size_t>(part.begin) * columns,
+                           static_cast<std::size_t>(part.end - part.begin) * columns));
+    return;
   }
-  b.output(packed);
-  Session packing(b.take(), assay::device(Backend::cpu));
-  packing.set(x, std::as_bytes(elements));
-  packing.run();
-  session.set(p.value, packing.get<std::uint8_t>(packed));
-  if (scales) session.set(p.scales, packing.get<float>(scales));
+  set(session, p, {0, shape[0], p.value, p.scales}, elements);
+}
+
+std::vector<float> get_parameter(Session& session, const Parameter& p) {
+  if (p.parts.empty()) return session.get<float>(p.value);
+  std::vector<float> all;
+  for (const PartOfRows& part : p.parts) {
+    const std::vector<float> rows = session.get<float>(part.value);
+    all.insert(all.end(), rows.begin(), rows.end());
+  }
+  return all;
 }
 
 }  // namespace assay::program

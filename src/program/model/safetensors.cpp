@@ -299,10 +299,10 @@ void save(Session& session, const fs::path& file, DType dtype) {
     if (p.format != WeightFormat::f32)
       throw InputError(p.name, fmt::format("it is stored as {}, which holds no exact elements", name(p.format)),
                        "save the weights that it was set to");
-    values.push_back(session.get<float>(p.value));
+    values.push_back(get_parameter(session, p));
   }
   for (std::size_t i = 0; i < values.size(); ++i)
-    tensors.push_back({program.parameters[i].name, extents(program[program.parameters[i].value].shape), values[i]});
+    tensors.push_back({program.parameters[i].name, extents(program.parameters[i].shape), values[i]});
   save(file, tensors, dtype);
 }
 

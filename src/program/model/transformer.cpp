@@ -37,26 +37,28 @@ Value of_one_row(Builder& b, Value x, Value weight, Value (*product)(Builder&, V
   return b.reshape(y, {1, b.shape(y)[0]});
 }
 
-/// x Wᵀ of a frozen weight, by the operation for its format and for the number of rows.
+/// x Wᵀ of a frozen weight, by the operation for its format and for the number of rows, part by part.
+Value frozen_product(Builder& b, const TransformerConfig& c, Value x, const Parameter& weight) {
+  const Index rows = b.shape(x)[0];
+  std::vector<Value> parts;
+  for (const PartOfRows& part : weight.parts) switch (weight.format) {
+      case WeightFormat::f32:
+        parts.push_back(rows == 1 && c.decodes ? of_one_row(b, x, part.value, &gemv) : matmul_nt(b, x, part.value));
+        break;
+      case WeightFormat::q4_k:
+        if (rows != 1)
+          refuse("weights", fmt::format("q4_k multiplies one row, and there are {}", rows),
+                 "take one token of one sequence at a time, or nf4");
+        parts.push_back(of_one_row(b, x, part.value, &q4_k_gemv));
+        break;
+      case WeightFormat::nf4: parts.push_back(nf4_matmul_nt(b, x, part.value, part.scales)); break;
+    }
+  return b.join(parts);
+}
 Value frozen_product(Builder& b, const TransformerConfig& c, Value x, Index out) {
-  const Index rows = b.shape(x)[0], in = b.shape(x)[1];
-  switch (c.weights) {
-    case WeightFormat::f32: {
-      const Value weight = b.parameter("weight", {out, in}, false);
-      return rows == 1 && c.decodes ? of_one_row(b, x, weight, &gemv) : matmul_nt(b, x, weight);
-    }
-    case WeightFormat::q4_k: {
-      if (rows != 1)
-        refuse("weights", fmt::format("q4_k multiplies one row, and there are {}", rows),
-               "take one token of one sequence at a time, or nf4");
-      return of_one_row(b, x, b.packed_parameter("weight", {out, in}, c.weights).value, &q4_k_gemv);
-    }
-    case WeightFormat::nf4: {
-      const Parameter weight = b.packed_parameter("weight", {out, in}, c.weights);
-      return nf4_matmul_nt(b, x, weight.value, weight.scales);
-    }
-  }
-  throw std::logic_error("no such format");
+  const Index in = b.shape(x)[1];
+  return frozen_product(
+      b, c, x, b.frozen_parameter("weight", {out, in}, c.weights, rows_of_part(c, out, row_bytes(c.weights, in))));
 }
 
 /// x Wᵀ, with the bias and the adapter that the configuration asks for.
@@ -142,6 +144,16 @@ void check(const TransformerConfig& c) {
   expect_taken("adapters.alpha", c.adapters.alpha, "lora_linear", "alpha");
 }
 
+Index rows_of_part(const TransformerConfig& c, Index rows, Index bytes_of_row) {
+  const std::size_t fit = c.largest_buffer / static_cast<std::size_t>(std::max<Index>(1, bytes_of_row));
+  return c.decodes && fit < static_cast<std::size_t>(rows) ? std::max<Index>(1, static_cast<Index>(fit)) : rows;
+}
+
+Index rows_of_table_part(const TransformerConfig& c) {
+  const Index bytes = row_bytes(WeightFormat::f32, c.hidden), fit = rows_of_part(c, c.vocabulary, bytes);
+  return fit < c.vocabulary ? std::max<Index>(1, fit - 1) : fit;  // a row of zeros follows
+}
+
 Sequences sequences(Builder& b, const TransformerConfig& c, Index rows, Index batch) {
   if (batch < 1 || rows % batch != 0)
     refuse("batch", fmt::format("{} rows are no {} sequences of one length", rows, batch), "pad the shorter ones");
@@ -193,15 +205,28 @@ Value decoder_layer(Builder& b, const TransformerConfig& c, Value x, const Seque
 namespace {
 
 /// The table of embeddings, and the hidden states behind the last norm.
-std::pair<Value, Value> model(Builder& b, const TransformerConfig& c, Value ids, const Sequences& sequences,
-                              std::span<Cache> caches) {
+std::pair<Parameter, Value> model(Builder& b, const TransformerConfig& c, Value ids, const Sequences& sequences,
+                                  std::span<Cache> caches) {
   check(c);
   const Scope model(b, "model");
-  Value table, x;
+  Parameter table;
+  Value x;
   {
     const Scope scope(b, "embed_tokens");
-    table = b.parameter("weight", {c.vocabulary, c.hidden}, c.trains);
-    x = embedding(b, ids, table);
+    const Index rows = rows_of_table_part(c);
+    if (rows >= c.vocabulary) {
+      const Value all = b.parameter("weight", {c.vocabulary, c.hidden}, c.trains);
+      table.parts = {{0, c.vocabulary, all}};
+      x = embedding(b, ids, all);
+    } else {
+      table = b.frozen_parameter("weight", {c.vocabulary, c.hidden}, WeightFormat::f32, rows, true);
+      const Index tokens = b.shape(ids)[0] / std::ssize(table.parts);
+      for (Index p = 0; p < std::ssize(table.parts); ++p) {
+        const Value of_part = b.program().base_of(table.parts[static_cast<std::size_t>(p)].value),
+                    row = embedding(b, b.rows(ids, p * tokens, (p + 1) * tokens), of_part);
+        x = p == 0 ? row : residual_add(b, x, row, 1);
+      }
+    }
   }
   for (Index layer = 0; layer < c.layers; ++layer) {
     const Scope scope(b, fmt::format("layers.{}", layer));
@@ -226,12 +251,45 @@ Value classifier(Builder& b, const TransformerConfig& c, Index classes, Value id
   return bias_add(b, matmul(b, pooled, weight), b.parameter("bias", {classes}));
 }
 
+std::vector<Activation> activations(const Program& forward) {
+  struct Part {
+    std::string_view step, tensor, name;
+  };
+  static constexpr Part kParts[] = {{"input_layernorm.rmsnorm", "x", "input"},
+                                    {"input_layernorm.rmsnorm", "y", "attn_norm_out"},
+                                    {"self_attn.attention", "q", "q"},
+                                    {"self_attn.attention", "k", "k"},
+                                    {"self_attn.attention", "v", "v"},
+                                    {"self_attn.attention", "y", "attn_output"},
+                                    {"self_attn.attention", "logsumexp", "logsumexp"},
+                                    {"post_attention_layernorm.rmsnorm", "x", "middle"},
+                                    {"post_attention_layernorm.rmsnorm", "y", "ffn_norm_out"},
+                                    {"mlp.silu_mul", "gate", "gate"},
+                                    {"mlp.silu_mul", "up", "up"},
+                                    {"mlp.silu_mul", "y", "silu_gate_output"}};
+  std::vector<Activation> all;
+  for (const Step& step : forward.steps) {
+    const std::string_view label = step.label;
+    const auto tensor = [&](std::string_view name) {
+      const auto at = std::ranges::find(step.op->tensors, name, &TensorInfo::name) - step.op->tensors.begin();
+      return step.tensors[static_cast<std::size_t>(at)];
+    };
+    for (const Part& part : kParts)
+      if (label.ends_with(part.step))
+        all.push_back(
+            {fmt::format("{}{}", label.substr(0, label.size() - part.step.size()), part.name), tensor(part.tensor)});
+    if (step.op->name == "rmsnorm")
+      all.push_back({fmt::format("{}.rrms", label.substr(0, label.rfind('.'))), tensor("rrms")});
+  }
+  return all;
+}
+
 Value decoder(Builder& b, const TransformerConfig& c, Value ids, const Sequences& sequences, std::span<Cache> caches) {
   const auto [table, x] = model(b, c, ids, sequences, caches);
   const Scope scope(b, "lm_head");
-  if (!c.trains && !c.tied_head) return frozen_product(b, c, x, c.vocabulary);
-  if (c.decodes && b.shape(x)[0] == 1) return of_one_row(b, x, table, &gemv);
-  return matmul_nt(b, x, c.tied_head ? table : b.parameter("weight", {c.vocabulary, c.hidden}));
+  if (c.tied_head) return frozen_product(b, c, x, table);
+  if (!c.trains) return frozen_product(b, c, x, c.vocabulary);
+  return matmul_nt(b, x, b.parameter("weight", {c.vocabulary, c.hidden}));
 }
 
 }  // namespace assay::program

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <set>
 #include <string_view>
 
@@ -37,6 +38,8 @@ struct TransformerConfig {
   bool trains = true;      ///< false: only adapters train
   Adapters adapters{};
   bool decodes = false;  ///< nothing trains, and one row is multiplied by gemv, which has no gradients
+  /// Of a device that the model decodes on: the table, the head and projections above it are in parts of whole rows.
+  std::size_t largest_buffer = SIZE_MAX;
   WeightFormat weights = WeightFormat::f32;  ///< of projections, and of a head that is not tied; packed ones are frozen
 };
 
@@ -75,6 +78,12 @@ Value feed_forward_block(Builder& builder, const TransformerConfig& config, Valu
 Value decoder_layer(Builder& builder, const TransformerConfig& config, Value x, const Sequences& sequences,
                     Cache* cache = nullptr);
 
+/// Rows of a part of a matrix that a model decodes with.
+Index rows_of_part(const TransformerConfig& config, Index rows, Index bytes_of_row);
+/// Rows of a part of the table of embeddings. If it is smaller than the vocabulary, `ids` below has a row for each part:
+/// the id's row in the part, or where it has none, the row of zeros behind its last one.
+Index rows_of_table_part(const TransformerConfig& config);
+
 /// Hidden states behind the last norm, [batch * s, hidden]: model.embed_tokens, model.layers.N, model.norm.
 Value hidden_states(Builder& builder, const TransformerConfig& config, Value ids, const Sequences& sequences,
                     std::span<Cache> caches = {});
@@ -88,5 +97,15 @@ Value classifier(Builder& builder, const TransformerConfig& config, Index classe
 /// unless tied. Caches: of each layer, or none.
 Value decoder(Builder& builder, const TransformerConfig& config, Value ids, const Sequences& sequences,
               std::span<Cache> caches = {});
+
+/// A result of a forward pass, by the layer and its part: "model.layers.0.q".
+struct Activation {
+  std::string name;
+  Value value;
+};
+/// What training needs of each layer of a program of this page: its input, the normed input (attn_norm_out), q and k as
+/// they are rotated, v, attn_output and logsumexp; behind the first residual the sum (middle), ffn_norm_out, gate, up and
+/// silu_gate_output; of each norm its reciprocal rms, as "model.layers.0.input_layernorm.rrms".
+std::vector<Activation> activations(const Program& forward);
 
 }  // namespace assay::program
