@@ -177,6 +177,27 @@ Planted stray_write(std::size_t step, std::size_t other, std::size_t tensor, Ind
   return fault_of(check_steps(session));
 }
 
+/// The whole run leaves right results where the steps write theirs.
+TEST(CheckedMemory, NoResultOfTheWholeRunStandsInForOneOfAStep) {
+  const Differentiated d = block();
+  for (std::size_t s = 0; s < d.program.steps.size(); ++s) {
+    const Step& step = d.program.steps[s];
+    if (std::ranges::any_of(step.op->tensors, [](const TensorInfo& t) { return t.role == Role::inout; })) continue;
+    const Kernel& right = *kernels_of(step.op->name).front();
+    Kernel once = right;
+    int calls = 0;
+    once.run = [&](const Call& call, Device& device) {
+      if (++calls == 1) right.run(call, device);
+    };
+    std::size_t chosen = 0;
+    Session session(d.program, device(Backend::cpu),
+                    {.reuse = false, .choose = [&](const Step&) { return chosen++ == s ? &once : nullptr; }});
+    set_leaves(session);
+    calls = 0;
+    EXPECT_EQ(fault_of(check_steps(session)).step, s) << describe(step);
+  }
+}
+
 TEST(CheckedMemory, AnOperandIsAsItsWriterLeftIt) {
   const Differentiated d = block();
   const std::vector<Step>& steps = d.program.steps;
