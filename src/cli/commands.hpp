@@ -23,6 +23,7 @@ Command add_list(Parser& parser);
 Command add_explain(Parser& parser);
 Command add_falsify(Parser& parser);
 Command add_run(Parser& parser);
+Command add_train(Parser& parser);
 Command add_replay(Parser& parser);
 Command add_mutants(Parser& parser);
 Command add_gradcheck(Parser& parser);

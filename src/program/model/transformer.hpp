@@ -38,6 +38,8 @@ struct TransformerConfig {
   Adapters adapters{};
   bool decodes = false;  ///< nothing trains, and one row is multiplied by gemv, which has no gradients
   WeightFormat weights = WeightFormat::f32;  ///< of projections, and of a head that is not tied; packed ones are frozen
+  /// Norms of a base that does not train, and the head of a classifier.
+  bool norms_train = false, head_trains = true;
 };
 
 /// Throws InputError with one sentence for the first field that no operation takes.
