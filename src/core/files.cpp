@@ -81,7 +81,7 @@ std::string read(const fs::path& path, const std::string& remedy) {
   return text;
 }
 
-void write(const fs::path& path, std::string_view text, bool durable) {
+void write(const fs::path& path, std::string_view text) {
   const auto fail = [&](const std::string& why, int error = 0) {
     throw InputError(path.string(), "the file could not be written: " + why, remedy_for(error));
   };
@@ -99,15 +99,8 @@ void write(const fs::path& path, std::string_view text, bool durable) {
   File file(open(part.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY | (device ? 0 : O_CREAT | O_EXCL), 0666));
   if (file.fd < 0) fail(std::strerror(errno), errno);
   bool written = (device || !replaces || fchmod(file.fd, before.st_mode & 07777) == 0) && write_all(file.fd, text);
-  written = written && (!durable || device || fsync(file.fd) == 0);
   written = written && close(std::exchange(file.fd, -1)) == 0;  // some file systems report errors only on close
-  if (written && (device || rename(part.c_str(), target.c_str()) == 0)) {
-    if (!durable || device) return;
-    const fs::path parent = target.parent_path();
-    const File folder(open(parent.empty() ? "." : parent.c_str(), O_RDONLY | O_CLOEXEC | O_DIRECTORY));
-    if (folder.fd < 0 || fsync(folder.fd) != 0) fail(std::strerror(errno), errno);
-    return;
-  }
+  if (written && (device || rename(part.c_str(), target.c_str()) == 0)) return;
   const int error = errno;
   if (!device) unlink(part.c_str());
   fail(std::strerror(error), error);

@@ -15,7 +15,7 @@ void expect_regular(const std::filesystem::path& path, const std::string& remedy
 std::string read(const std::filesystem::path& path, const std::string& remedy);
 
 /// Replaces `path` atomically by way of a temporary file in the same folder, and creates missing folders. On any error,
-/// such as a full disk, `path` stays unchanged. A durable file is on the disk, and so is its name, when this returns.
-void write(const std::filesystem::path& path, std::string_view text, bool durable = false);
+/// such as a full disk, `path` stays unchanged.
+void write(const std::filesystem::path& path, std::string_view text);
 
 }  // namespace assay::files

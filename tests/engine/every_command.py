@@ -35,7 +35,16 @@ RUNS = {
     "attest": [(0, ["--kernel", "scale/vulkan/vectors", "--out", made / "evidence", "--root", top])],
     "false-alarms": [(0, ["--record", top / "ci/false_alarms.jsonl"])],
     "run": [(0, [top / "tests/program/tiny_qwen2.json", "--random", "--count", "2"])],
+    "train": [(0, [made / "train.yaml"])],
 }
+(made / "train.jsonl").write_text('{"text": "ja", "label": "de"}\n{"text": "yes", "label": "en"}\n')
+(made / "train.yaml").write_text(f"""model: {{config: tiny.json, weights: random}}
+classifier: {{labels: [de, en]}}
+corpus: {{train: train.jsonl, length: 8}}
+output: trained
+""")
+tiny = json.loads((top / "tests/program/tiny_qwen2.json").read_text())
+(made / "tiny.json").write_text(json.dumps(tiny | {"vocab_size": 256}))
 
 
 def run(*arguments):

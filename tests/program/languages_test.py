@@ -43,3 +43,17 @@ output: {name}
     return made
 
 
+with tempfile.TemporaryDirectory(prefix="assay-languages-") as made:
+    folder = pathlib.Path(made)
+    languages.make(folder)
+    (folder / "config.json").write_text(json.dumps(model))
+    lines = (folder / "train.jsonl").read_text().splitlines()
+    (folder / "few.jsonl").write_text("\n".join(lines[::len(lines) // 48][:48]) + "\n")
+    # A sixth of the lines would be right by chance.
+    whole = train(folder, "whole", "cpu", 4, "train")
+    expect(whole["held_out"]["accuracy"] >= 0.85 and whole["skipped"] == 0, f"it learned too little: {whole}")
+    for backend in backends:
+        few = train(folder, backend, backend, 1, "few", "--check", "1/1")
+        expect(few["updates"] == 3 and few["checked"]["steps"] >= 3 * 60, f"{backend}: {few}")
+print(f"languages: {failed} failures")
+sys.exit(failed != 0)

@@ -1,8 +1,11 @@
 #include "program/model/checkpoint.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <bit>
+#include <cerrno>
 #include <cstring>
 #include <nlohmann/json.hpp>
 
@@ -14,15 +17,37 @@ namespace assay::program {
 namespace {
 
 using nlohmann::json;
+namespace fs = std::filesystem;
 
 static_assert(std::endian::native == std::endian::little, "files are little-endian");
 
 constexpr std::size_t kDigest = 64;  // hexadecimal digits
 
+/// Waits until a file or a folder is on the disk.
+void expect_on_disk(const fs::path& path) {
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const bool done = fd >= 0 && fsync(fd) == 0;
+  const int error = errno;
+  if (fd >= 0) close(fd);
+  if (!done)
+    throw InputError(path.string(), fmt::format("the file could not be written: {}", std::strerror(error)),
+                     "make room, or name a place that can be written to");
+}
+
+/// Writes a file beside the earlier one, which it replaces once it is on the disk.
+void write_durably(const fs::path& file, std::string_view text) {
+  fs::path next = file;
+  next += ".next";
+  files::write(next, text);
+  expect_on_disk(next);
+  fs::rename(next, file);
+  expect_on_disk(file.has_parent_path() ? file.parent_path() : ".");
+}
+
 }  // namespace
 
 // A line of JSON, the numbers, and the digest of both.
-void write(const std::filesystem::path& file, const Checkpoint& c) {
+void write(const fs::path& file, const Checkpoint& c) {
   std::string text = json{{"schema", "assay-checkpoint/1"},
                           {"run", c.run},
                           {"steps", c.trainer.steps},
@@ -34,10 +59,10 @@ void write(const std::filesystem::path& file, const Checkpoint& c) {
   for (const std::vector<float>* all : {&c.trainer.parameters, &c.trainer.m, &c.trainer.v, &c.best})
     text.append(reinterpret_cast<const char*>(all->data()), all->size() * sizeof(float));
   text += sha256(text);
-  files::write(file, text, true);
+  write_durably(file, text);
 }
 
-Checkpoint read_checkpoint(const std::filesystem::path& file) {
+Checkpoint read_checkpoint(const fs::path& file) {
   const std::string text = files::read(file, "name a checkpoint");
   const auto refuse = [&](const std::string& problem) {
     throw InputError(file.string(), problem, "take another checkpoint");
