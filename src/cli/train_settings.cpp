@@ -4,14 +4,20 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fstream>
 #include <limits>
+#include <nlohmann/json.hpp>
+#include <set>
 
 #include "contract/reader.hpp"
 #include "core/errors.hpp"
+#include "core/files.hpp"
 #include "program/model/adapters.hpp"
 #include "program/model/configuration.hpp"
 #include "program/model/corpus.hpp"
+#include "program/model/safetensors.hpp"
 #include "runtime/registry.hpp"
+#include "system/sha256.hpp"
 
 namespace assay::cli {
 namespace train_settings {
@@ -130,10 +136,12 @@ void read_classifier(const Node& node, TrainSettings& s, const fs::path& folder)
 }
 
 void read_corpus_of(const Node& node, TrainSettings& s, const fs::path& folder) {
-  const Reader r(node, {"train", "held_out", "length"}, folder);
+  const Reader r(node, {"train", "held_out", "length", "tokenizer"}, folder);
   r.require("train");
   r.take("train", s.corpus.train);
   r.take("length", s.options.length, 1);
+  if (const Node* tokenizer = r.find("tokenizer"); tokenizer != nullptr && tokenizer->text().value != "bytes")
+    r.take("tokenizer", s.corpus.tokenizer);
   const Node* const out = r.find("held_out");
   if (out == nullptr) return;
   const std::string text = out->text().value;
@@ -164,6 +172,20 @@ void read_training(const Node& node, TrainSettings& s, const fs::path& folder) {
     patience->fail("nothing is held out to be patient about", "add 'held_out: 0.1' to 'corpus'");
 }
 
+/// Identifies a file of weights by its size, its beginning and its end.
+std::string fingerprint(const fs::path& file) {
+  constexpr std::uintmax_t kPiece = 1 << 20;
+  const std::uintmax_t bytes = fs::file_size(file);
+  std::string text = fmt::format("{} ", bytes);
+  std::ifstream in(file, std::ios::binary);
+  for (const std::uintmax_t at : {std::uintmax_t{0}, bytes - std::min(bytes, kPiece)}) {
+    std::string piece(std::min(bytes, kPiece), ' ');
+    in.seekg(static_cast<std::streamoff>(at)).read(piece.data(), static_cast<std::streamsize>(piece.size()));
+    text += piece;
+  }
+  return sha256(text);
+}
+
 }  // namespace
 }  // namespace train_settings
 
@@ -189,6 +211,47 @@ TrainSettings read_train_settings(const std::filesystem::path& file) {
   r.require("output");
   r.take("output", s.output);
   return s;
+}
+
+std::filesystem::path configuration_of(const TrainSettings& s) {
+  return std::filesystem::is_directory(s.model.config) ? s.model.config / "config.json" : s.model.config;
+}
+
+nlohmann::json identity(const TrainSettings& s) {
+  using namespace train_settings;
+  const program::TransformerConfig& t = s.classifier.model;
+  nlohmann::json j{
+      {"model.config", sha256(files::read(configuration_of(s), ""))},
+      {"model.base", name(t.weights)},
+      {"model.trains", {t.trains, t.norms_train, t.head_trains}},
+      {"model.lora.rank", t.adapters.rank},
+      {"model.lora.alpha", t.adapters.alpha},
+      {"classifier.labels", s.classes},
+      {"classifier.multi_label", s.classifier.multi_label},
+      {"classifier.weights", s.classifier.class_weights},
+      {"corpus.train", sha256(files::read(s.corpus.train, ""))},
+      {"corpus.held_out", s.corpus.share},
+      {"corpus.length", s.options.length},
+      {"training.batch", s.options.batch},
+      {"training.micro_batches", s.micro_batches},
+      {"training.lr", s.options.lr},
+      {"training.warmup", s.warmup},
+      {"training.weight_decay", s.options.weight_decay},
+      {"training.clip", s.options.max_norm},
+      {"training.seed", s.seed},
+      {"backend", s.backend},
+  };
+  for (const program::Projection p : t.adapters.on) j["model.lora.targets"].push_back(name(p));
+  if (!s.corpus.held_out.empty()) j["corpus.held_out"] = sha256(files::read(s.corpus.held_out, ""));
+  if (!s.corpus.tokenizer.empty()) j["corpus.tokenizer"] = sha256(files::read(s.corpus.tokenizer, ""));
+  if (!s.model.adapters.empty()) j["model.lora.from"] = fingerprint(s.model.adapters / "adapter_model.safetensors");
+  if (s.model.weights) {
+    const program::Weights weights(*s.model.weights);
+    std::set<fs::path> shards;
+    for (const auto& [name, entry] : weights.entries()) shards.insert(entry.file);
+    for (const fs::path& shard : shards) j["model.weights"].push_back(fingerprint(shard));
+  }
+  return j;
 }
 
 }  // namespace assay::cli

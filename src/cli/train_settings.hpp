@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -21,6 +22,7 @@ struct TrainSettings {
   std::vector<std::string> classes;
   struct Corpus {
     std::filesystem::path train, held_out;  ///< `held_out` empty: a share of `train`
+    std::filesystem::path tokenizer;        ///< a tokenizer.json; empty: bytes
     double share = 0;
   } corpus;
   program::ClassifierConfig classifier;
@@ -36,5 +38,11 @@ struct TrainSettings {
 
 /// Throws InputError, with file, line and column.
 TrainSettings read_train_settings(const std::filesystem::path& file);
+
+/// The model's config.json.
+std::filesystem::path configuration_of(const TrainSettings& settings);
+/// All that decides the bits of an update, by its key: numbers, and digests of files. Large files of weights are known
+/// by their size, their beginning and their end.
+nlohmann::json identity(const TrainSettings& settings);
 
 }  // namespace assay::cli

@@ -31,6 +31,7 @@ def expect(holds, words):
 
 
 def write(name, text):
+    (here / name).parent.mkdir(exist_ok=True)
     (here / name).write_text(text)
     return here / name
 
@@ -156,6 +157,25 @@ rows = [float(r["held_out_loss"]) for r in csv.DictReader((here / "out/curve.csv
 best = rows.index(min(rows))
 expect(stopped["epochs"] < 60 and len(rows) == best + 1 + 3 and stopped["held_out"]["loss"] == rows[best], f"patience: {rows} {stopped}")
 
+# Words by a tokenizer.json, and ids as they are.
+words = json.loads((pathlib.Path(__file__).resolve().parents[1] / "golden/tokenizers.json").read_text())["qwen2"]
+write("tokenizer.json", json.dumps(words["tokenizer"]))
+write("wide/config.json", json.dumps(tiny | {"vocab_size": 341}))
+bpe = write("bpe.yaml", configuration().read_text().replace("config: .", "config: wide").replace("length: 12", "length: 12, tokenizer: tokenizer.json").replace("epochs: 3", "epochs: 1"))
+done, first = trained(bpe), files(here / "out")
+expect(done["summary"]["tokenizer"] == "BPE (341)", f"the tokenizer: {done}")
+texts = {case[0]: case[1] for case in words["cases"]}
+for name, of in (("texts", lambda text: {"text": text}), ("ids", lambda text: {"tokens": texts[text]})):
+    write(name + ".jsonl", "".join(json.dumps(of(text) | {"label": "ab"[len(text) % 2]}) + "\n" for text in texts if text))
+    trained(write("bpe.yaml", re.sub(r"train: \S+, held_out: \S+,", f"train: {name}.jsonl, held_out: {name}.jsonl,", bpe.read_text())))
+    expect(name == "texts" or files(here / "out") == first, "ids of the tokenizer train another model than its texts")
+    first = files(here / "out")
+write("texts.jsonl", '{"text": "a", "label": "a"}\n{"text": "e\\u0301", "label": "a"}\n')
+done = train(write("bpe.yaml", bpe.read_text().replace("ids.jsonl", "texts.jsonl")))
+expect(done.stderr.strip().endswith("texts.jsonl:2: has U+0301 where normalization may change it; bring the text into Unicode's form C"), done.stderr)
+done = train(write("bpe.yaml", bpe.read_text().replace("config: wide", "config: .").replace("texts.jsonl", "train.jsonl").replace("ids.jsonl", "train.jsonl")))
+expect(re.search(r"train.jsonl:\d+: has the token \d+, and the model has 256; take the model's own tokenizer, or a model with a larger vocabulary$", done.stderr.strip()), done.stderr)
+
 # Every step of every update within its bound, on every back end; a wrong one is named, and nothing else runs.
 for backend in backends:
     config = configuration("checked.yaml", model=", lora: {rank: 2, alpha: 4, targets: [q_proj, v_proj]}", rest=f"backend: {backend}\n")
@@ -230,6 +250,9 @@ for old, new, sentence in (
         sentence = re.sub(r"held_out.jsonl:1", "train.jsonl:" + str(1 + next(n for n, line in enumerate((here / "train.jsonl").read_text().splitlines()) if '"label": "b"' in line)), sentence)
     expect(done.returncode == 2 and done.stderr.strip().endswith(sentence) and done.stderr.count("\n") == 1, f"{new}: exit {done.returncode}: {done.stderr}")
 config = configuration()
+log = train(config).stderr
+expect("cut        1 samples at 12 tokens; 18 tokens left out\n" in log and re.search(r"epoch 3/3  updates 93  loss [\d.]+  accuracy [\d.]+  held out: loss", log), f"progress: {log}")
+expect(train(config, "--quiet").stderr == "", "--quiet shows progress")
 for args, sentence in ((["--check", "3"], "--check 3: is no share of the updates; give 1/N for every N-th, as in --check 1/100"),
                        (["--check", "1/0"], "--check 1/0: is no share of the updates; give 1/N for every N-th, as in --check 1/100"),
                        (["--kernel", "softmax/cpu/naive"], "--kernel softmax/cpu/naive: no step of the training is softmax; name a kernel of an operation that it has"),

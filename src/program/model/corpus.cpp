@@ -71,7 +71,7 @@ class Line {
     if (!all_.contains("tokens")) {
       const json& text = all_.contains("text") ? all_["text"] : all_["input"];
       if (!text.is_string()) refuse(fmt::format("has {} as its text", text.dump()), "give a string");
-      std::vector<std::int32_t> ids = options_.tokenize(text.get_ref<const std::string&>());
+      std::vector<std::int32_t> ids = tokenized(text.get_ref<const std::string&>());
       for (const std::int32_t id : ids)
         if (id >= options_.vocabulary)
           refuse(fmt::format("has the token {}, and the model has {}", id, options_.vocabulary),
@@ -87,6 +87,14 @@ class Line {
       ids.push_back(id.get<std::int32_t>());
     }
     return ids;
+  }
+
+  std::vector<std::int32_t> tokenized(const std::string& text) const {
+    try {
+      return options_.tokenize(text);
+    } catch (const InputError& e) {
+      refuse(e.problem, e.remedy);
+    }
   }
 
   std::int32_t class_of(const json& label) const {
