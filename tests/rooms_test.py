@@ -25,7 +25,7 @@ ARROWS = {
     "src/import": "src/contract",
     "src/serve": "src/core src/runtime src/contract",
     "src/program": "src/core src/runtime src/contract src/serve",
-    "src/program/model": "src/core src/program generated/program",
+    "src/program/model": "src/core src/system src/program generated/program",
     "src/plugin": "src/core src/runtime src/runtime/cuda src/contract",
     "reference": "src/core",
     "kernels": "src/core src/runtime generated/ops",

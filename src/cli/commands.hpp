@@ -25,6 +25,7 @@ Command add_falsify(Parser& parser);
 Command add_run(Parser& parser);
 Command add_cases(Parser& parser);
 Command add_check(Parser& parser);
+Command add_train(Parser& parser);
 Command add_replay(Parser& parser);
 Command add_mutants(Parser& parser);
 Command add_gradcheck(Parser& parser);

@@ -45,7 +45,8 @@ int main(int argc, char** argv) {
   const Command commands[] = {add_doctor(parser), add_list(parser),    add_explain(parser),   add_falsify(parser),
                               add_replay(parser), add_mutants(parser), add_gradcheck(parser), add_import(parser),
                               add_audit(parser),  add_gate(parser),    add_attest(parser),    add_false_alarms(parser),
-                              add_merge(parser),  add_run(parser),     add_cases(parser),     add_check(parser)};
+                              add_merge(parser),  add_run(parser),     add_cases(parser),     add_check(parser),
+                              add_train(parser)};
   try {
     if (!parser.parse(argc, argv)) return finish(kNothingFalsified);
   } catch (const WrongCommandLine& e) {

@@ -83,12 +83,6 @@ class SharedLog {
   std::byte* begin_ = nullptr;
 };
 
-std::vector<Index> extents(const Shape& shape) {
-  std::vector<Index> all;
-  for (int axis = 0; axis < shape.rank(); ++axis) all.push_back(shape[axis]);
-  return all;
-}
-
 /// Calls f(element's address, bytes) for stretches of a tensor's elements, in row-major order.
 template <class F>
 void for_each_stretch(const Tensor& t, F f) {
@@ -128,7 +122,7 @@ json description(const OpDescriptor& op, const Call& call) {
   for (std::size_t t = 0; t < op.tensors.size(); ++t) {
     const Tensor& tensor = call.tensors[t];
     if (tensor.data == nullptr) continue;  // not wanted
-    const json stored{{"dtype", name(tensor.dtype)}, {"shape", extents(tensor.shape)}};
+    const json stored{{"dtype", name(tensor.dtype)}, {"shape", program::extents(tensor.shape)}};
     if (reads(op.tensors[t])) says["inputs"][std::string(op.tensors[t].name)] = stored;
     if (writes(op.tensors[t])) says["outputs"][std::string(op.tensors[t].name)] = stored;
   }

@@ -39,7 +39,16 @@ RUNS = {
     "cases": [(0, ["scale", "--cases", 1, "--out", made / "drawn"])],
     "check": [(3, [made / "drawn"])],  # no call has results
     "run": [(0, [top / "tests/program/tiny_qwen2.json", "--random", "--count", "2"])],
+    "train": [(0, [made / "train.yaml"])],
 }
+(made / "train.jsonl").write_text('{"text": "ja", "label": "de"}\n{"text": "yes", "label": "en"}\n')
+(made / "train.yaml").write_text(f"""model: {{config: tiny.json, weights: random}}
+classifier: {{labels: [de, en]}}
+corpus: {{train: train.jsonl, length: 8}}
+output: trained
+""")
+tiny = json.loads((top / "tests/program/tiny_qwen2.json").read_text())
+(made / "tiny.json").write_text(json.dumps(tiny | {"vocab_size": 256}))
 
 
 def run(*arguments):

@@ -4,13 +4,16 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <filesystem>
 #include <limits>
 #include <map>
 
 #include "blocks.hpp"
 #include "core/errors.hpp"
+#include "core/files.hpp"
 #include "falsify/program/check.hpp"
 #include "on_device.hpp"
+#include "program/model/checkpoint.hpp"
 #include "program/model/parameters.hpp"
 #include "refusal.hpp"
 
@@ -224,6 +227,68 @@ TEST(TrainingStep, LearnsWhatCanBeLearned) {
   const std::vector<Judgement> judged = trainer.evaluate(held_out);
   for (std::size_t i = 0; i < held_out.size(); ++i) right += judged[i].label == held_out[i].label;
   EXPECT_GE(right, 30);
+}
+
+TEST(TrainingStep, GoesOnFromACheckpointWithTheSameBits) {
+  const std::vector<Sample> data = samples(24);
+  const auto train = [&](Trainer& trainer, std::size_t from) {
+    for (std::size_t at = from; at < data.size(); at += 4)
+      trainer.accumulate(std::span(data).subspan(at, 4)), trainer.apply();
+    return trainer.state();
+  };
+  const std::filesystem::path file = std::filesystem::path(testing::TempDir()) / "assay_training_test.checkpoint";
+  Trainer whole = on_cpu();
+  initialize(whole.session(), 7);
+  whole.accumulate(std::span(data).first(4)), whole.apply();
+  write(file, {"{\"place\": 4}", whole.state(), {1, 2}});
+  const TrainerState wanted = train(whole, 4);
+  Trainer other = on_cpu();
+  initialize(other.session(), 7);
+  other.accumulate(std::span(data).last(4));  // what adds up is no part of a state, nor of the next one
+  const Checkpoint read = read_checkpoint(file);
+  EXPECT_EQ(read.run, "{\"place\": 4}");
+  EXPECT_EQ(read.best, (std::vector<float>{1, 2}));
+  other.set_state(read.trainer);
+  const TrainerState got = train(other, 4);
+  EXPECT_EQ(got.parameters, wanted.parameters);
+  EXPECT_EQ(got.m, wanted.m);
+  EXPECT_EQ(got.v, wanted.v);
+  EXPECT_EQ(got.steps, 6);
+  std::string bytes = files::read(file, "");
+  const std::size_t middle = bytes.size() / 2;
+  bytes[middle] = static_cast<char>(bytes[middle] ^ 1);
+  files::write(file, bytes);
+  EXPECT_EQ(refusal([&] { read_checkpoint(file); }),
+            file.string() + ": is damaged: its digest is another one; take another checkpoint");
+  files::write(file, bytes.substr(0, middle));
+  EXPECT_EQ(refusal([&] { read_checkpoint(file); }),
+            file.string() + ": is damaged: its digest is another one; take another checkpoint");
+  files::write(file, "{}\n");
+  EXPECT_EQ(refusal([&] { read_checkpoint(file); }),
+            file.string() + ": is no checkpoint of this program; take another checkpoint");
+  std::filesystem::remove(file);
+  TrainerState short_by_one = wanted;
+  short_by_one.m.pop_back();
+  EXPECT_TRUE(refusal([&] { other.set_state(short_by_one); }).ends_with("take a state of the same model"));
+}
+
+TEST(TrainingStep, NormsAndHeadTrainAsConfigured) {
+  for (const bool norms : {false, true})
+    for (const bool head : {false, true}) {
+      ClassifierConfig c = small();
+      c.model.trains = false, c.model.adapters = {{Projection::q}, 2, 8};
+      c.model.norms_train = norms, c.model.head_trains = head;
+      Trainer trainer = on_cpu(c);
+      initialize(trainer.session(), 7);
+      trainer.accumulate(samples(4)), trainer.apply();
+      for (const Parameter& p : trainer.session().program().parameters) {
+        const bool trains = p.name.find("lora_") != std::string::npos || (norms && p.name.ends_with("norm.weight")) ||
+                            (head && p.name.starts_with("classifier."));
+        EXPECT_EQ(p.trainable, trains) << p.name;
+        if (!trains || p.name.ends_with("lora_A.weight")) continue;  // A has no gradient while B is zero
+        EXPECT_NE(trainer.session().get<float>(p.value), initial_values(p.name, p.shape, 7)) << p.name;
+      }
+    }
 }
 
 TEST(TrainingStep, RefusesWhatDoesNotExist) {

@@ -10,15 +10,7 @@
 namespace assay::program {
 namespace {
 
-constexpr std::uint64_t kStep = 0x9e3779b97f4a7c15u;
-
-/// One step of splitmix64 (Steele, Lea & Flood, OOPSLA 2014).
-std::uint64_t scramble(std::uint64_t x) {
-  x += kStep;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-  return x ^ (x >> 31);
-}
+constexpr std::uint64_t kStep = 0x9e3779b97f4a7c15u;  // of splitmix64
 
 /// Sets rows of a parameter, packed in its format.
 void set(Session& session, const Parameter& p, const PartOfRows& part, std::span<const float> elements) {

@@ -5,6 +5,14 @@
 
 namespace assay::program {
 
+/// One step of splitmix64 (Steele, Lea & Flood, OOPSLA 2014).
+constexpr std::uint64_t scramble(std::uint64_t x) {
+  x += 0x9e3779b97f4a7c15u;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+  return x ^ (x >> 31);
+}
+
 /// Throws InputError if no parameter has this name.
 const Parameter& parameter(const Program& program, std::string_view name);
 

@@ -118,13 +118,13 @@ Weights::Entry entry_of(const fs::path& file, const std::string& name, const jso
 
 std::string shape_text(std::span<const Index> shape) { return fmt::format("[{}]", fmt::join(shape, ", ")); }
 
+}  // namespace
+
 std::vector<Index> extents(const Shape& shape) {
   std::vector<Index> all;
   for (int axis = 0; axis < shape.rank(); ++axis) all.push_back(shape[axis]);
   return all;
 }
-
-}  // namespace
 
 Weights::Weights(const fs::path& path) : path_(path) {
   fs::path file = path;

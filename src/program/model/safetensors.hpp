@@ -48,6 +48,8 @@ class Weights {
 /// changes, for a parameter that has no tensor or one of another shape. Returns the tensors that no parameter takes.
 std::vector<std::string> load(Session& session, const Weights& weights);
 
+std::vector<Index> extents(const Shape& shape);
+
 /// A tensor to be saved as it is: dense, row-major elements.
 struct StoredTensor {
   std::string name;

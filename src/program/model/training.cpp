@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <stdexcept>
 
 #include "core/errors.hpp"
 #include "program/operations.hpp"
@@ -68,8 +69,9 @@ Trainer::Trainer(const ClassifierConfig& config, const TrainingOptions& options,
   Value g = update.reshape(scale(update, as_matrix(update, update.gradient(kGradients, {n})), 1), {n});
   if (options.max_norm > 0) g = clip_grad_norm(update, g, options.max_norm).g;
   const auto state = [&](const char* name) { return update.state(name, {n}); };
-  adamw_step(update, state("parameters"), state("adamw.m"), state("adamw.v"), g, options.lr, options.beta1,
-             options.beta2, options.eps, options.weight_decay, 1);
+  parameters_ = state("parameters"), m_ = state("adamw.m"), v_ = state("adamw.v");
+  adamw_step(update, parameters_, m_, v_, g, options.lr, options.beta1, options.beta2, options.eps,
+             options.weight_decay, 1);
   update_ = std::make_unique<Session>(update.take(), device, shared);
 }
 
@@ -136,7 +138,7 @@ std::vector<Judgement> Trainer::accumulate(std::span<const Sample> samples) {
   std::vector<float> upstream(static_cast<std::size_t>(options_.batch));
   std::fill_n(upstream.begin(), samples.size(), 1.0F);
   gradients_->set(upstream_, upstream);
-  gradients_->run();
+  runner_("gradients", *gradients_);
   samples_ += std::ssize(samples);
   return judgements(*gradients_, samples.size());
 }
@@ -156,7 +158,7 @@ std::vector<Judgement> Trainer::evaluate(std::span<const Sample> samples) {
 Update Trainer::apply() {
   Update done{samples_};
   if (samples_ == 0) return done;
-  norm_->run();
+  runner_("norm", *norm_);
   const double sum = norm_->get<float>(norm_value_)[0];
   done.norm = sum / static_cast<double>(samples_), done.skipped = !std::isfinite(sum);
   samples_ = 0;
@@ -166,10 +168,26 @@ Update Trainer::apply() {
     ++steps_;
     update_->set_param("scale", "alpha", 1 / static_cast<double>(done.samples));
     update_->set_param("adamw_step", "step", static_cast<double>(steps_));
-    if (options_.lr > 0) update_->run();
+    if (options_.lr > 0) runner_("update", *update_);
   }
   gradients_->clear_gradients();
   return done;
+}
+
+TrainerState Trainer::state() {
+  if (samples_ != 0) throw std::logic_error("gradients have added up that no state holds");
+  return {update_->get<float>(parameters_), update_->get<float>(m_), update_->get<float>(v_), steps_, skipped_};
+}
+
+void Trainer::set_state(const TrainerState& state) {
+  const auto wanted = static_cast<std::size_t>(update_->program()[parameters_].shape.size());
+  for (const std::vector<float>* all : {&state.parameters, &state.m, &state.v})
+    if (all->size() != wanted)
+      throw InputError("state", fmt::format("{} elements for {} that train", all->size(), wanted),
+                       "take a state of the same model");
+  update_->set(parameters_, state.parameters), update_->set(m_, state.m), update_->set(v_, state.v);
+  gradients_->clear_gradients();
+  samples_ = 0, steps_ = state.steps, skipped_ = state.skipped;
 }
 
 void Trainer::set_lr(double lr) {

@@ -1,8 +1,10 @@
 // A training step of a classifier: gradients of batches, added up; the norm of all of them; one update.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "program/differentiate.hpp"
@@ -45,6 +47,12 @@ struct Update {
   bool skipped = false;  ///< a gradient was not finite: nothing has changed but the gradients, which are zero again
 };
 
+/// Everything that an update changes.
+struct TrainerState {
+  std::vector<float> parameters, m, v;  ///< of all parameters that train, in the order of their storage
+  Index steps = 0, skipped = 0;
+};
+
 /// Programs: gradients of a batch; its forward pass alone; the norm of what has added up; the update. They share
 /// parameters, gradients and AdamW's means. Between gradients and update the host reads one number, the norm.
 class Trainer {
@@ -70,6 +78,15 @@ class Trainer {
   Index steps() const { return steps_; }
   Index skipped() const { return skipped_; }
 
+  /// A trainer in this state goes on with the same bits. Only between apply() and accumulate(). Setting throws
+  /// InputError, before anything changes, for another number of parameters.
+  TrainerState state();
+  void set_state(const TrainerState& state);
+
+  /// Runs the programs of a step, "gradients", "norm" and "update", in place of Session::run().
+  using Runner = std::function<void(std::string_view name, Session& session)>;
+  void set_runner(Runner runner) { runner_ = std::move(runner); }
+
  private:
   void set_constants(Session& session) const;
   void set_batch(Session& session, std::span<const Sample> samples) const;
@@ -79,7 +96,8 @@ class Trainer {
   TrainingOptions options_;
   Value ids_, lengths_, starts_, positions_, targets_, weights_, loss_, logits_, upstream_;
   std::unique_ptr<Session> gradients_, forward_, norm_, update_;
-  Value norm_value_;
+  Value norm_value_, parameters_, m_, v_;
+  Runner runner_ = [](std::string_view, Session& session) { session.run(); };
   Index samples_ = 0, steps_ = 0, skipped_ = 0;
 };
 

@@ -89,7 +89,7 @@ Value project(Builder& b, const TransformerConfig& c, Projection which, Value x,
 /// RMS norm of the rows of a matrix.
 Value norm(Builder& b, const TransformerConfig& c, std::string_view layer, Value x) {
   const Scope scope(b, layer);
-  return rmsnorm(b, x, b.parameter("weight", {b.shape(x)[1]}, c.trains), c.eps).y;
+  return rmsnorm(b, x, b.parameter("weight", {b.shape(x)[1]}, c.trains || c.norms_train), c.eps).y;
 }
 
 /// Heads of queries or keys, [batch * s, heads * head_dim], as attention takes them.
@@ -247,8 +247,8 @@ Value classifier(Builder& b, const TransformerConfig& c, Index classes, Value id
   const Scope scope(b, "classifier");
   const Index batch = b.shape(sequences.lengths)[0];
   const Value pooled = mean_pool(b, b.reshape(x, {batch, b.shape(x)[0] / batch, c.hidden}), sequences.lengths);
-  const Value weight = b.parameter("weight", {c.hidden, classes});
-  return bias_add(b, matmul(b, pooled, weight), b.parameter("bias", {classes}));
+  const Value weight = b.parameter("weight", {c.hidden, classes}, c.head_trains);
+  return bias_add(b, matmul(b, pooled, weight), b.parameter("bias", {classes}, c.head_trains));
 }
 
 std::vector<Activation> activations(const Program& forward) {

@@ -41,6 +41,8 @@ struct TransformerConfig {
   /// Of a device that the model decodes on: the table, the head and projections above it are in parts of whole rows.
   std::size_t largest_buffer = SIZE_MAX;
   WeightFormat weights = WeightFormat::f32;  ///< of projections, and of a head that is not tied; packed ones are frozen
+  /// Norms of a base that does not train, and the head of a classifier.
+  bool norms_train = false, head_trains = true;
 };
 
 /// Throws InputError with one sentence for the first field that no operation takes.

@@ -1,0 +1,297 @@
+#include "cli/training_run.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <tuple>
+
+#include "cli/progress.hpp"
+#include "core/errors.hpp"
+#include "core/files.hpp"
+#include "program/model/adapters.hpp"
+#include "program/model/checkpoint.hpp"
+#include "program/model/parameters.hpp"
+#include "runtime/registry.hpp"
+#include "system/interrupt.hpp"
+
+namespace assay::cli {
+namespace training_run {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using program::Judgement;
+using program::Sample;
+using program::Session;
+using program::Trainer;
+
+double seconds_since(std::chrono::steady_clock::time_point begin) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+}  // namespace
+}  // namespace training_run
+
+using namespace training_run;
+
+TrainingRun::TrainingRun(const TrainOptions& o, TrainSettings settings)
+    : o_(o), s_(std::move(settings)), device_(assay::device(backend_from(s_.backend))) {
+  program::CorpusOptions corpus{s_.classes, s_.classifier.multi_label, s_.options.length,
+                                s_.classifier.model.vocabulary};
+  if (!s_.corpus.tokenizer.empty()) {
+    tokenizer_.emplace(s_.corpus.tokenizer);
+    corpus.tokenize = [this](std::string_view text) { return tokenizer_->encode(text); };
+  }
+  train_ = read_corpus(s_.corpus.train, corpus);
+  if (!s_.corpus.held_out.empty()) held_out_ = read_corpus(s_.corpus.held_out, corpus);
+  else if (s_.corpus.share > 0) std::tie(train_, held_out_) = split(std::move(train_), s_.corpus.share, s_.seed);
+  make_trainer();
+  if (s_.model.weights) weights_.emplace(*s_.model.weights);
+  const std::vector<std::string> unused = set_base(trainer_->session(), weights_ ? &*weights_ : nullptr, s_.seed);
+  if (!s_.model.adapters.empty()) load_adapters(trainer_->session(), s_.model.adapters);
+  for (const std::string& name : unused)
+    if (name != "lm_head.weight") say(fmt::format("{} is in the weights, and the model has no place for it", name));
+  take_checkpoint();
+  for (const auto& [key, value] : summary()) say(fmt::format("{:<11}{}", key, value));
+}
+
+void TrainingRun::train() {
+  begin_ = Clock::now();
+  for (; epoch_ < s_.epochs && !patience_ended(); ++epoch_, at_ = 0, epoch_score_ = {}) {
+    const std::vector<std::size_t> order =
+        program::shuffled(train_.samples.size(), s_.seed, static_cast<std::uint64_t>(epoch_));
+    while (at_ < order.size()) {
+      update(order);
+      progress();
+      if (s_.every > 0 && std::ssize(curve_) % s_.every == 0) save_checkpoint();
+      if (const int signal = caught_signal()) {
+        save_checkpoint();
+        throw EndedBySignal{signal};
+      }
+    }
+    end_epoch();
+  }
+  save_checkpoint();
+}
+
+json TrainingRun::finish() {
+  if (!best_.empty()) {
+    program::TrainerState state = trainer_->state();
+    state.parameters = best_;
+    trainer_->set_state(state);
+  }
+  json j{{"schema", "assay-train/1"}, {"device", device_.description()}, {"epochs", epoch_}};
+  j["updates"] = trainer_->steps(), j["skipped"] = trainer_->skipped();
+  if (!curve_.empty()) j["loss"] = curve_.back().loss, j["norm"] = curve_.back().norm;
+  if (!held_out_.samples.empty()) j["held_out"] = judge_held_out();
+  for (const auto& [key, value] : summary()) j["summary"][key] = value;
+  save_model();
+  const std::string title = fmt::format("Training of {}", fs::path(o_.config).filename().string());
+  files::write(s_.output / "curve.csv", curve_csv(curve_));
+  files::write(s_.output / "curve.html", curve_html(curve_, title, summary()));
+  j["output"] = s_.output.string();
+  return j;
+}
+
+json TrainingRun::figures() const {
+  const double seconds = seconds_since(begin_);
+  json j{{"seconds", seconds}, {"tokens_a_second", static_cast<double>(tokens_) / seconds}};
+  if (o_.every > 0)
+    j["checked"] = {{"steps", checked_.steps}, {"elements", checked_.elements}, {"worst", checked_.worst}};
+  return j;
+}
+
+void TrainingRun::end_line() {
+  if (open_line_) fmt::print(stderr, "\r\x1b[K");
+  open_line_ = false;
+}
+
+std::vector<std::pair<std::string, std::string>> TrainingRun::summary() const {
+  const program::TransformerConfig& t = s_.classifier.model;
+  const program::Program& p = trainer_->session().program();
+  std::vector<std::string_view> on;
+  for (const program::Projection projection : t.adapters.on) on.push_back(name(projection));
+  const Index head = (t.hidden + 1) * s_.classifier.classes, cut = train_.cut + held_out_.cut,
+              lost = train_.tokens_lost + held_out_.tokens_lost;
+  return {
+      {"device", device_.description()},
+      {"model", fmt::format("{} layers, hidden {}, {}, weights {}", t.layers, t.hidden, name(t.weights),
+                            s_.model.weights ? s_.model.weights->string() : fmt::format("random by seed {}", s_.seed))},
+      {"tokenizer", tokenizer_ ? fmt::format("BPE ({})", tokenizer_->vocabulary()) : "bytes (256)"},
+      {"adapters",
+       on.empty() ? "none"
+                  : fmt::format("rank {}, alpha {} on {}", t.adapters.rank, t.adapters.alpha, fmt::join(on, ", "))},
+      {"classifier", fmt::format("{} -> {} ({} parameters)", t.hidden, s_.classifier.classes, head)},
+      {"trainable", fmt::format("{} of {} parameters", parameter_count(p, true), parameter_count(p))},
+      {"corpus", fmt::format("{} samples, {} held out", train_.samples.size(), held_out_.samples.size())},
+      {"cut", fmt::format("{} samples at {} tokens; {} tokens left out", cut, s_.options.length, lost)}};
+}
+
+void TrainingRun::say(const std::string& line) {
+  if (o_.quiet || o_.json) return;
+  end_line();
+  fmt::print(stderr, "{}\n", line);
+}
+
+void TrainingRun::make_trainer() {
+  const Kernel* const kernel = o_.kernel.empty() ? nullptr : &assay::kernel(o_.kernel);
+  if (kernel != nullptr && kernel->backend != device_.backend())
+    throw InputError("--kernel " + o_.kernel, fmt::format("runs on {}", name(kernel->backend)),
+                     fmt::format("say backend: {} in {}", name(kernel->backend), o_.config));
+  bool chosen = false;
+  program::SessionOptions options;
+  options.choose = [&](const program::Step& step) {
+    const bool its = kernel != nullptr && step.op->name == kernel->op;
+    chosen = chosen || its;
+    return its ? kernel : nullptr;
+  };
+  trainer_ = std::make_unique<Trainer>(s_.classifier, s_.options, device_, options);
+  if (kernel != nullptr && !chosen)
+    throw InputError("--kernel " + o_.kernel, fmt::format("no step of the training is {}", kernel->op),
+                     "name a kernel of an operation that it has");
+  trainer_->set_runner([this](std::string_view name, Session& session) {
+    if (!checking_) return session.run();
+    const falsify::CheckedRun run = falsify::check_steps(session, s_.seed);
+    checked_.steps += run.steps, checked_.elements += run.elements,
+        checked_.worst = std::max(checked_.worst, run.worst);
+    if (run.fault)
+      throw WrongStep{fmt::format("update {}, {}: {}: {}: {}", curve_.size() + 1, name, run.fault->label,
+                                  run.fault->value, run.fault->finding.message)};
+  });
+}
+
+void TrainingRun::update(const std::vector<std::size_t>& order) {
+  checking_ = o_.every > 0 && (std::ssize(curve_) + 1) % o_.every == 0;
+  Score score;
+  std::vector<Sample> batch;
+  for (Index micro = 0; micro < s_.micro_batches && at_ < order.size(); ++micro) {
+    batch.clear();
+    for (; std::ssize(batch) < s_.options.batch && at_ < order.size(); ++at_) {
+      batch.push_back(train_.samples[order[at_]]);
+      tokens_ += std::ssize(batch.back().tokens);
+    }
+    const std::vector<Judgement> judged = trainer_->accumulate(batch);
+    for (std::size_t i = 0; i < batch.size(); ++i)
+      score.add(judged[i], batch[i]), epoch_score_.add(judged[i], batch[i]);
+  }
+  const Index next = trainer_->steps() + 1;
+  const double lr = s_.options.lr * (next < s_.warmup ? static_cast<double>(next) / static_cast<double>(s_.warmup) : 1);
+  trainer_->set_lr(lr);
+  const program::Update done = trainer_->apply();
+  checking_ = false;
+  if (done.skipped) say(fmt::format("update {} is skipped: its gradient is not finite", curve_.size() + 1));
+  curve_.push_back({epoch_ + 1, std::ssize(curve_) + 1, score.samples, lr, score.mean(), score.accuracy(), done.norm});
+  ++updates_;
+}
+
+void TrainingRun::end_epoch() {
+  CurveRow& row = curve_.back();
+  std::string line = fmt::format("epoch {}/{}  updates {}  loss {:.4f}  accuracy {:.4f}", epoch_ + 1, s_.epochs,
+                                 curve_.size(), epoch_score_.mean(), epoch_score_.accuracy());
+  if (!held_out_.samples.empty()) {
+    Score score;
+    const std::vector<Judgement> judged = trainer_->evaluate(held_out_.samples);
+    for (std::size_t i = 0; i < judged.size(); ++i) score.add(judged[i], held_out_.samples[i]);
+    row.held_out_loss = score.mean(), row.held_out_accuracy = score.accuracy();
+    line += fmt::format("  held out: loss {:.4f}  accuracy {:.4f}", row.held_out_loss, row.held_out_accuracy);
+    if (s_.patience > 0) {
+      ++epochs_since_best_;
+      if (row.held_out_loss < best_loss_)
+        best_loss_ = row.held_out_loss, best_ = trainer_->state().parameters, epochs_since_best_ = 0;
+    }
+  }
+  say(line);
+  if (patience_ended()) say(fmt::format("no lower loss on what is held out for {} epochs: training ends", s_.patience));
+  if (s_.checkpoints.empty() || s_.every > 0) return;
+  ++epoch_, at_ = 0;
+  const Score kept = std::exchange(epoch_score_, {});
+  save_checkpoint();
+  --epoch_, epoch_score_ = kept;
+}
+
+void TrainingRun::progress() {
+  const bool terminal = isatty(STDERR_FILENO) != 0;
+  if (o_.quiet || o_.json || (!terminal && seconds_since(last_line_) < 10)) return;
+  last_line_ = Clock::now();
+  const CurveRow& row = curve_.back();
+  const double seconds = seconds_since(begin_);
+  const Index each = s_.options.batch * s_.micro_batches,
+              left = s_.epochs * ((std::ssize(train_.samples) + each - 1) / each) - std::ssize(curve_);
+  const std::string line = fmt::format(
+      "epoch {}/{}  update {}  loss {:.4f}  accuracy {:.3f}  norm {:.3g}  {:.0f} tokens/s  about {} left", row.epoch,
+      s_.epochs, row.step, row.loss, row.accuracy, row.norm, static_cast<double>(tokens_) / seconds,
+      duration_text(seconds / static_cast<double>(updates_) * static_cast<double>(left)));
+  if (!terminal) return say(line);
+  fmt::print(stderr, "\r\x1b[K{}", line);
+  std::fflush(stderr);
+  open_line_ = true;
+}
+
+void TrainingRun::save_checkpoint() {
+  if (s_.checkpoints.empty()) return;
+  const json run{{"identity", identity_},
+                 {"epoch", epoch_},
+                 {"at", at_},
+                 {"curve", to_json(curve_)},
+                 {"best_loss", best_loss_ < INFINITY ? json(best_loss_) : json()},
+                 {"since_best", epochs_since_best_},
+                 {"score", {epoch_score_.loss, epoch_score_.right, epoch_score_.samples}}};
+  program::write(checkpoint(), {run.dump(), trainer_->state(), best_});
+}
+
+void TrainingRun::take_checkpoint() {
+  identity_ = identity(s_);
+  identity_["--kernel"] = o_.kernel;
+  if (s_.checkpoints.empty()) {
+    if (o_.resume)
+      throw InputError("--resume", fmt::format("{} names no folder of checkpoints", o_.config),
+                       "add 'checkpoints: {folder: ...}'");
+    return;
+  }
+  if (!fs::exists(checkpoint())) {
+    if (o_.resume) say(fmt::format("{} is not there: the run begins at its beginning", checkpoint().string()));
+    return;
+  }
+  if (!o_.resume)
+    throw InputError(checkpoint().string(), "is the checkpoint of an earlier run",
+                     "go on with --resume, or name another folder");
+  const program::Checkpoint read = program::read_checkpoint(checkpoint());
+  const json run = json::parse(read.run);
+  for (const auto& [key, value] : identity_.items())
+    if (run["identity"].value(key, json()) != value)
+      throw InputError(checkpoint().string(), fmt::format("was written under another {}", key),
+                       "go on with the same settings, or name another folder");
+  if (run["identity"].size() != identity_.size())
+    throw InputError(checkpoint().string(), "was written under other settings", "name another folder");
+  trainer_->set_state(read.trainer);
+  epoch_ = run["epoch"], at_ = run["at"], curve_ = curve_from(run["curve"]), best_ = read.best;
+  best_loss_ = run["best_loss"].is_null() ? INFINITY : run["best_loss"].get<double>();
+  epochs_since_best_ = run["since_best"];
+  epoch_score_ = {run["score"][0], run["score"][1], run["score"][2]};
+  say(fmt::format("goes on behind update {} in epoch {}", curve_.size(), epoch_ + 1));
+}
+
+json TrainingRun::judge_held_out() {
+  const std::vector<Judgement> judged = trainer_->evaluate(held_out_.samples);
+  Score score;
+  for (std::size_t i = 0; i < judged.size(); ++i) score.add(judged[i], held_out_.samples[i]);
+  files::write(s_.output / "probabilities.jsonl", judgement_lines(held_out_, judged, s_.classes));
+  return {{"samples", score.samples}, {"loss", score.mean()}, {"accuracy", score.accuracy()}};
+}
+
+void TrainingRun::save_model() {
+  const program::TransformerConfig& t = s_.classifier.model;
+  const bool adapters_alone = !t.adapters.on.empty() && !t.trains;
+  if (adapters_alone)
+    save_adapters(trainer_->session(), t.adapters, s_.output / "adapter",
+                  (s_.model.weights ? *s_.model.weights : s_.model.config).string());
+  if (adapters_alone && !s_.model.merge) return;
+  save_merged(trainer_->session(), t.adapters, weights_ ? &*weights_ : nullptr, s_.seed,
+              s_.output / "model" / "model.safetensors");
+  files::write(s_.output / "model" / "config.json", files::read(configuration_of(s_), ""));
+}
+
+}  // namespace assay::cli

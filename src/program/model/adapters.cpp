@@ -1,0 +1,182 @@
+#include "program/model/adapters.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "core/errors.hpp"
+#include "core/files.hpp"
+#include "program/model/parameters.hpp"
+#include "program/operations.hpp"
+
+namespace assay::program {
+namespace {
+
+using nlohmann::json;
+namespace fs = std::filesystem;
+
+constexpr std::string_view kPrefix = "base_model.model.", kClassifier = "classifier.weight";
+
+bool is_adapter(std::string_view name) { return name.ends_with(".lora_A.weight") || name.ends_with(".lora_B.weight"); }
+
+/// Parameters that peft counts among the modules to save.
+bool is_saved_module(const Parameter& p) {
+  return p.trainable && (p.name.starts_with("classifier.") || p.name.ends_with("norm.weight"));
+}
+
+std::vector<float> transposed(std::span<const float> x, Index rows, Index columns) {
+  std::vector<float> y;
+  for (Index c = 0; c < columns; ++c)
+    for (Index r = 0; r < rows; ++r) y.push_back(x[static_cast<std::size_t>(r * columns + c)]);
+  return y;
+}
+
+/// Throws unless the tensor has the parameter's shape.
+void expect_shape(const Weights::Entry& entry, const std::string& name, const std::vector<Index>& wanted) {
+  if (entry.shape == wanted) return;
+  const auto text = [](const std::vector<Index>& shape) { return fmt::format("[{}]", fmt::join(shape, ", ")); };
+  throw InputError(fmt::format("{}: {}", entry.file.string(), name),
+                   fmt::format("has the shape {} where the model has {}", text(entry.shape), text(wanted)),
+                   "check the model's configuration");
+}
+
+}  // namespace
+
+std::vector<std::string> set_base(Session& session, const Weights* weights, std::uint64_t seed) {
+  std::set<std::string, std::less<>> unused;
+  if (weights != nullptr)
+    for (const auto& [name, entry] : weights->entries()) unused.insert(name);
+  for (const Parameter& p : session.program().parameters) {
+    const bool made = is_adapter(p.name) || p.name.starts_with("classifier.");
+    if (weights == nullptr || (made && !weights->entries().contains(p.name))) continue;
+    expect_shape(weights->entry(p.name), p.name, extents(p.shape));
+    unused.erase(p.name);
+  }
+  for (const Parameter& p : session.program().parameters) {
+    const bool stored = weights != nullptr && weights->entries().contains(p.name);
+    set_parameter(session, p.name, p.shape, stored ? weights->read(p.name) : initial_values(p.name, p.shape, seed));
+  }
+  return {unused.begin(), unused.end()};
+}
+
+void save_adapters(Session& session, const Adapters& adapters, const fs::path& folder, const std::string& base) {
+  std::vector<std::vector<float>> values;
+  std::vector<NamedTensor> tensors;
+  std::set<std::string> modules;
+  for (const Parameter& p : session.program().parameters) {
+    if (!is_adapter(p.name) && !is_saved_module(p)) continue;
+    std::vector<Index> shape = extents(p.shape);
+    values.push_back(session.get<float>(p.value));
+    if (p.name == kClassifier) {
+      values.back() = transposed(values.back(), shape[0], shape[1]);
+      std::swap(shape[0], shape[1]);
+    }
+    tensors.push_back({fmt::format("{}{}", kPrefix, p.name), shape, {}});
+    if (is_adapter(p.name)) continue;
+    const std::string module = p.name.substr(0, p.name.rfind('.'));
+    modules.insert(module.substr(module.rfind('.') + 1));
+  }
+  for (std::size_t i = 0; i < tensors.size(); ++i) tensors[i].elements = values[i];
+  json targets = json::array();
+  for (const Projection p : adapters.on) targets.push_back(name(p));
+  const json config{{"peft_type", "LORA"},
+                    {"task_type", nullptr},
+                    {"base_model_name_or_path", base},
+                    {"r", adapters.rank},
+                    {"lora_alpha", adapters.alpha},
+                    {"lora_dropout", 0.0},
+                    {"target_modules", targets},
+                    {"modules_to_save", modules.empty() ? json() : json(modules)},
+                    {"bias", "none"},
+                    {"fan_in_fan_out", false},
+                    {"inference_mode", true},
+                    {"init_lora_weights", true},
+                    {"use_dora", false},
+                    {"use_rslora", false},
+                    {"rank_pattern", json::object()},
+                    {"alpha_pattern", json::object()}};
+  save(folder / "adapter_model.safetensors", tensors);
+  files::write(folder / "adapter_config.json", config.dump(2) + "\n");
+}
+
+Adapters read_adapters(const fs::path& folder) {
+  const fs::path file = folder / "adapter_config.json";
+  const json c = json::parse(files::read(file, "name a folder that peft wrote"), nullptr, false);
+  const auto refuse = [&](const std::string& problem, const std::string& remedy = "take a plain LoRA adapter") {
+    throw InputError(file.string(), problem, remedy);
+  };
+  if (!c.is_object() || c.value("peft_type", json()) != "LORA") refuse("is no configuration of a LoRA adapter");
+  for (const char* flag : {"use_dora", "use_rslora", "fan_in_fan_out", "lora_bias"})
+    if (c.contains(flag) && c[flag] != false && !c[flag].is_null()) refuse(fmt::format("has {}", flag));
+  for (const char* pattern : {"rank_pattern", "alpha_pattern", "layers_to_transform", "layer_replication"})
+    if (c.contains(pattern) && !c[pattern].empty()) refuse(fmt::format("has a {}", pattern));
+  if (c.contains("bias") && c["bias"] != "none") refuse("trains biases");
+  if (!c.contains("r") || !c["r"].is_number_unsigned()) refuse("has no rank");
+  if (!c.contains("lora_alpha") || !c["lora_alpha"].is_number()) refuse("has no lora_alpha");
+  if (!c.contains("target_modules") || !c["target_modules"].is_array() || c["target_modules"].empty())
+    refuse("has no list of target_modules", "name projections, such as q_proj");
+  Adapters adapters{{}, c["r"].get<Index>(), c["lora_alpha"].get<double>()};
+  for (const json& target : c["target_modules"]) {
+    const auto at = std::ranges::find_if(kProjections, [&](Projection p) { return target == name(p); });
+    if (at == kProjections.end())
+      refuse(fmt::format("has the target {}", target.dump()), "take projections alone, such as q_proj");
+    adapters.on.insert(*at);
+  }
+  return adapters;
+}
+
+void load_adapters(Session& session, const fs::path& folder) {
+  const Weights weights(folder / "adapter_model.safetensors");
+  std::set<std::string, std::less<>> unused;
+  for (const auto& [name, entry] : weights.entries()) unused.insert(name);
+  std::vector<std::pair<const Parameter*, std::vector<float>>> values;
+  for (const Parameter& p : session.program().parameters) {
+    const std::string name = fmt::format("{}{}", kPrefix, p.name);
+    if (!is_adapter(p.name) && !weights.entries().contains(name)) continue;
+    std::vector<Index> shape = extents(p.shape);
+    if (p.name == kClassifier) std::swap(shape[0], shape[1]);
+    expect_shape(weights.entry(name), name, shape);
+    values.emplace_back(&p, weights.read(name));
+    if (p.name == kClassifier) values.back().second = transposed(values.back().second, shape[0], shape[1]);
+    unused.erase(name);
+  }
+  if (!unused.empty())
+    throw InputError((folder / "adapter_model.safetensors").string(),
+                     fmt::format("has {}, which the model has not", *unused.begin()), "take an adapter of this model");
+  for (const auto& [p, elements] : values) set_parameter(session, p->name, p->shape, elements);
+}
+
+void save_merged(Session& session, const Adapters& adapters, const Weights* weights, std::uint64_t seed,
+                 const fs::path& file) {
+  const Program& program = session.program();
+  std::vector<std::vector<float>> values;
+  std::vector<NamedTensor> tensors;
+  for (const Parameter& p : program.parameters) {
+    if (is_adapter(p.name)) continue;
+    std::vector<float> w = p.format == WeightFormat::f32 ? session.get<float>(p.value)
+                           : weights != nullptr          ? weights->read(p.name)
+                                                         : initial_values(p.name, p.shape, seed);
+    const std::string layer = p.name.substr(0, p.name.rfind('.'));
+    const auto a = std::ranges::find(program.parameters, layer + ".lora_A.weight", &Parameter::name);
+    if (p.name.ends_with("_proj.weight") && a != program.parameters.end()) {
+      const Parameter& b = parameter(program, layer + ".lora_B.weight");
+      Builder builder;
+      const Value weight = builder.input("weight", p.shape), down = builder.input("a", a->shape),
+                  up = builder.input("b", b.shape), merged = lora_merge(builder, weight, down, up, adapters.alpha);
+      builder.output(merged);
+      Session merging(builder.take(), assay::device(Backend::cpu));
+      merging.set(weight, w), merging.set(down, session.get<float>(a->value));
+      merging.set(up, session.get<float>(b.value));
+      merging.run();
+      w = merging.get<float>(merged);
+    }
+    values.push_back(std::move(w));
+    tensors.push_back({p.name, extents(p.shape), {}});
+  }
+  for (std::size_t i = 0; i < tensors.size(); ++i) tensors[i].elements = values[i];
+  save(file, tensors);
+}
+
+}  // namespace assay::program
