@@ -151,25 +151,17 @@ void read_corpus_of(const Node& node, TrainSettings& s, const fs::path& folder) 
 }
 
 void read_training(const Node& node, TrainSettings& s, const fs::path& folder) {
-  const Reader r(node, {"epochs", "batch", "micro_batches", "lr", "warmup", "weight_decay", "clip", "seed", "patience"},
-                 folder);
+  const Reader r(
+      node,
+      {"epochs", "batch", "micro_batches", "lr", "warmup", "weight_decay", "clip", "seed", "patience", "compute_again"},
+      folder);
   r.take("epochs", s.epochs, 1), r.take("batch", s.options.batch, 1), r.take("micro_batches", s.micro_batches, 1);
-  r.take("warmup", s.warmup), r.take("patience", s.patience);
-  r.take("lr", s.options.lr, -INFINITY, INFINITY);
-  const double least = adamw("lr").min, most = adamw("lr").max;
-  if (const Node* lr = r.find("lr"); s.options.lr != 0 && !(least <= s.options.lr && s.options.lr <= most))
-    lr->fail(fmt::format("'lr' is {}", lr->text().value),
-             fmt::format("write a number from {} to {}, or 0", least, most));
+  r.take("warmup", s.warmup), r.take("patience", s.patience), r.take("compute_again", s.options.compute_again);
+  r.take("lr", s.options.lr, adamw("lr").min, adamw("lr").max);
   r.take("weight_decay", s.options.weight_decay, adamw("weight_decay").min, adamw("weight_decay").max);
   r.take("clip", s.options.max_norm, 0, std::numeric_limits<float>::max());
   if (const Node* seed = r.find("seed"))
     s.seed = static_cast<std::uint64_t>(seed->integer(0, std::numeric_limits<Index>::max()));
-  const double first = s.options.lr / static_cast<double>(std::max<Index>(s.warmup, 1));
-  if (const Node* warmup = r.find("warmup"); warmup != nullptr && first > 0 && first < least)
-    warmup->fail(fmt::format("the first of {} updates has the rate {}", s.warmup, first),
-                 fmt::format("warm up in fewer, so that it is {} or more", least));
-  if (const Node* patience = r.find("patience"); s.patience > 0 && s.corpus.held_out.empty() && s.corpus.share <= 0)
-    patience->fail("nothing is held out to be patient about", "add 'held_out: 0.1' to 'corpus'");
 }
 
 /// Identifies a file of weights by its size, its beginning and its end.

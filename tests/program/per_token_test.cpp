@@ -42,7 +42,7 @@ class Counts final : public trace::Sink {
   int pending_ = 0;
 };
 
-/// What the driver is asked for.
+/// Counts of requests to the driver.
 struct Driver {
   int submissions = 0, allocations = 0;
 };

@@ -1,4 +1,4 @@
-// What a call is refused with.
+// The message of an InputError.
 #pragma once
 
 #include <string>

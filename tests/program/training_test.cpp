@@ -204,13 +204,30 @@ TEST(TrainingStep, WhatFillsABatchHasNoGradient) {
   EXPECT_FALSE(std::all_of(sum.begin() + hidden, sum.end(), is_zero));
 }
 
-TEST(TrainingStep, ALearningRateOfZeroChangesNothing) {
+TEST(TrainingStep, ComputingLayersAgainChangesNoBit) {
+  ClassifierConfig c = small();
+  c.model.layers = 3;
+  const TrainingOptions kept{.batch = 4, .length = 5, .lr = 0.01};
+  TrainingOptions again = kept;
+  again.compute_again = true;
+  Trainer keeping = on_cpu(c, kept), computing = on_cpu(c, again);
+  EXPECT_LT(computing.session().plan().bytes, keeping.session().plan().bytes);
+  for (Trainer* trainer : {&keeping, &computing}) {
+    initialize(trainer->session(), 7);
+    for (int step = 0; step < 3; ++step)
+      trainer->accumulate(samples(4, static_cast<std::uint64_t>(step))), trainer->apply();
+  }
+  EXPECT_EQ(values(keeping.session()), values(computing.session()));
+}
+
+TEST(TrainingStep, ALearningRateOfZeroChangesTheMeansAlone) {
   Trainer trainer = on_cpu();
   initialize(trainer.session(), 7);
   trainer.set_lr(0);
   const std::vector<float> before = values(trainer.session());
   trainer.accumulate(samples(4)), trainer.apply();
   EXPECT_EQ(values(trainer.session()), before);
+  EXPECT_NE(trainer.state().m, std::vector<float>(trainer.state().m.size(), 0.0F));
   trainer.set_lr(0.1);
   trainer.accumulate(samples(4)), trainer.apply();
   EXPECT_NE(values(trainer.session()), before);

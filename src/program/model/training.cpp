@@ -51,7 +51,8 @@ Trainer::Trainer(const ClassifierConfig& config, const TrainingOptions& options,
     loss_ = cross_entropy(b, logits_, targets_, weights_, 2).loss;
   }
   b.output(logits_), b.output(loss_);
-  const Differentiated d = differentiate(b.program(), std::vector{loss_});
+  const Kept kept = inputs_of_layers(b.program());
+  const Differentiated d = differentiate(b.program(), std::vector{loss_}, {}, options.compute_again ? &kept : nullptr);
   upstream_ = d.upstream[0];
   gradients_ = std::make_unique<Session>(d.program, device, session);
   SessionOptions shared = session;
@@ -168,7 +169,7 @@ Update Trainer::apply() {
     ++steps_;
     update_->set_param("scale", "alpha", 1 / static_cast<double>(done.samples));
     update_->set_param("adamw_step", "step", static_cast<double>(steps_));
-    if (options_.lr > 0) runner_("update", *update_);
+    runner_("update", *update_);
   }
   gradients_->clear_gradients();
   return done;
@@ -193,7 +194,7 @@ void Trainer::set_state(const TrainerState& state) {
 void Trainer::set_lr(double lr) {
   if (!(lr >= 0)) throw InputError("lr", fmt::format("{}", lr), "give 0 or more");
   options_.lr = lr;
-  if (lr > 0) update_->set_param("adamw_step", "lr", lr);
+  update_->set_param("adamw_step", "lr", lr);
 }
 
 }  // namespace assay::program

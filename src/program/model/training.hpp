@@ -24,7 +24,8 @@ struct TrainingOptions {
   Index batch = 8;     ///< samples of a run; fewer are filled up with samples that have no gradient
   Index length = 128;  ///< tokens of a sample at most
   double lr = 1e-4, beta1 = 0.9, beta2 = 0.999, eps = 1e-8, weight_decay = 0.01;
-  double max_norm = 1;  ///< of all gradients together; 0: they are not clipped
+  double max_norm = 1;         ///< of all gradients together; 0: they are not clipped
+  bool compute_again = false;  ///< the backward pass computes each layer again from its input: less memory
 };
 
 struct Sample {
@@ -73,7 +74,7 @@ class Trainer {
   std::vector<Judgement> evaluate(std::span<const Sample> samples);
 
   double lr() const { return options_.lr; }
-  /// 0: an update changes nothing.
+  /// 0: an update changes AdamW's means alone.
   void set_lr(double lr);
   Index steps() const { return steps_; }
   Index skipped() const { return skipped_; }

@@ -105,7 +105,7 @@ struct Activation {
   std::string name;
   Value value;
 };
-/// What training needs of each layer of a program of this page: its input, the normed input (attn_norm_out), q and k as
+/// Lists the values of each layer that training needs: its input, the normed input (attn_norm_out), q and k as
 /// they are rotated, v, attn_output and logsumexp; behind the first residual the sum (middle), ffn_norm_out, gate, up and
 /// silu_gate_output; of each norm its reciprocal rms, as "model.layers.0.input_layernorm.rrms".
 std::vector<Activation> activations(const Program& forward);
