@@ -27,9 +27,9 @@ TEST(Comparator, AcceptsOnlyWithinTheBound) {
 }
 
 TEST(Comparator, AnOutputOfAnotherSizeHasNoElementToShow) {
-  const float got[] = {1, 2};
+  const float got[] = {1, 2, 3};
   const Bounded want[] = {bounded(1, 0.5), bounded(2, 0.5), bounded(3, 0.5)};
-  const Outcome outcome = compare(Tier::worst_case, "c", Shape{3}, got, want);
+  const Outcome outcome = compare(Tier::worst_case, "c", Shape{3}, std::span(got, 2), want);
   ASSERT_TRUE(outcome.finding);
   EXPECT_EQ(name(outcome.finding->kind), "shape");
   EXPECT_EQ(outcome.finding->message, "c has 2 elements where 3 are expected");
@@ -111,12 +111,6 @@ TEST(Comparator, CountsElementsAndNamesTheFirstWrongOne) {
   EXPECT_EQ(outcome.nonzero, 5);
   ASSERT_TRUE(outcome.finding.has_value());
   EXPECT_EQ(outcome.finding->index, (Shape{1, 0}));
-}
-
-TEST(Comparator, AShorterOutputIsNotAPass) {
-  const std::vector<float> got{1};
-  const std::vector<Bounded> want{bounded(1, 0), bounded(2, 0)};
-  EXPECT_EQ(compare(Tier::worst_case, "c", Shape{2}, got, want).kind, Outcome::Kind::falsified);
 }
 
 TEST(Comparator, BitsOfTwoRuns) {
