@@ -27,6 +27,7 @@ ARROWS = {
     "src/program": "src/core src/runtime src/contract src/serve",
     "src/program/model": "src/core src/system src/program generated/program",
     "src/plugin": "src/core src/runtime src/runtime/cuda src/contract",
+    "src/python": "src/cli src/plugin",
     "reference": "src/core",
     "kernels": "src/core src/runtime generated/ops",
     "kernels/cpu": "src/core src/runtime kernels generated/ops",

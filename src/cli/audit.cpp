@@ -46,7 +46,7 @@ json audited(const Kernel* kernel, std::chrono::milliseconds limit) {
 }
 
 int run(const Options& o) {
-  const std::chrono::milliseconds limit = parse_duration("--limit", o.limit);
+  const std::chrono::milliseconds limit = limit_of(o.foreign.python, parse_duration("--limit", o.limit));
   const std::unique_ptr<plugin::ForeignKernel> foreign = foreign_kernel(o.foreign, limit);
   std::vector<falsify::Task> tasks;
   for (const Kernel* k : selected_kernels(o.ops, o.backend, o.kernel, foreign.get()))
@@ -81,7 +81,8 @@ Command add_audit(Parser& parser) {
       command.option("--backend", o->backend, "Only kernels of this back end: cpu, cuda-host, vulkan, cuda");
   const auto kernel = command.option("--kernel", o->kernel, "Only this kernel (an id of `assay list`, or a mutant's)");
   add_foreign_options(command, o->foreign);
-  command.named("--lib").excludes(ops).excludes(backend).excludes(kernel);
+  for (const char* foreign : {"--lib", "--spv", "--python"})
+    command.named(foreign).excludes(ops).excludes(backend).excludes(kernel);
   command.option("--limit", o->limit, kLimitHelp).with_default();
   command.option("--report", o->report, "Write audit.json and one <kernel>.audit.json each to this folder");
   command.option("--jobs", o->jobs, "Kernels at once (0: one per processor)").range(0, 1024);

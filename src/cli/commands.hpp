@@ -18,6 +18,9 @@ struct Command {
   Action action;
 };
 
+/// Runs a command line, argv[0] the name of the program. Returns the exit code.
+int run_command_line(int argc, char** argv);
+
 Command add_doctor(Parser& parser);
 Command add_list(Parser& parser);
 Command add_explain(Parser& parser);

@@ -1,4 +1,5 @@
 // `assay falsify`: campaigns against kernels.
+#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <chrono>
@@ -124,12 +125,20 @@ nlohmann::json settings(const Options& o) {
   return settings;
 }
 
+/// Returns the file that this code was loaded from: the program, or the library that a Python process hosts.
+std::string own_file() {
+  Dl_info info{};
+  if (dladdr(reinterpret_cast<const void*>(&own_file), &info) != 0 && std::string_view(info.dli_fname).ends_with(".so"))
+    return info.dli_fname;
+  return "/proc/self/exe";
+}
+
 /// Returns the SHA-256 of this program and of a foreign kernel's files.
 std::string program_digest(const plugin::ForeignKernel* foreign) {
   const auto digest_of = [](const std::string& path) {
     return sha256(contract::read_file(path, path, "what is hashed"));
   };
-  const std::string own = digest_of("/proc/self/exe");
+  const std::string own = digest_of(own_file());
   if (foreign == nullptr) return own;
   const plugin::Source& source = foreign->source();
   return sha256(
@@ -253,7 +262,7 @@ int run_systems(const Options& o) {
 
 int run(const Options& o) {
   if (name_systems(o.ops)) return run_systems(o);
-  const std::chrono::milliseconds limit = parse_duration("--limit", o.limit);
+  const std::chrono::milliseconds limit = limit_of(o.foreign.python, parse_duration("--limit", o.limit));
   const std::unique_ptr<plugin::ForeignKernel> foreign = foreign_kernel(o.foreign, limit);
   const std::vector<const Kernel*> all = select(o, foreign.get());
   const std::vector<const Kernel*> chosen = o.shard.empty() ? all : shard_of(all, parse_shard(o.shard));
@@ -281,7 +290,7 @@ Command add_falsify(Parser& parser) {
       "--kernel", o->kernel,
       "Only this kernel (an id of `assay list`, or a mutant's); of a system, for the steps of its operation");
   add_foreign_options(command, o->foreign);
-  for (const char* foreign : {"--lib", "--spv"})
+  for (const char* foreign : {"--lib", "--spv", "--python"})
     command.named(foreign).excludes(ops).excludes(backend).excludes(kernel);
   command.option("--obligation", o->obligation, "Only this obligation");
   const auto cases = command.option("--cases", o->cases, "Cases for each obligation and kernel")

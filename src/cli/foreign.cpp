@@ -3,8 +3,12 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <optional>
 #include <utility>
 
@@ -13,6 +17,7 @@
 #include "contract/reader.hpp"
 #include "falsify/engine/trial.hpp"
 #include "falsify/foreign/probe.hpp"
+#include "plugin/python.hpp"
 #include "plugin/shim.hpp"
 
 namespace assay::cli {
@@ -40,9 +45,11 @@ void expect_bounds(const OpDescriptor& op, const Kernel& kernel) {
 
 /// Calls a foreign function once. A function with other arguments, called without a shim, crashes, hangs or returns a
 /// status that plugin.h does not define: a campaign would add nothing. A function that exports its declarations, or
-/// that fails as plugin.h defines, takes an assay_call: the campaign falsifies it.
-void expect_return(const ForeignOptions& o, const OpDescriptor& op, Kernel kernel, std::chrono::milliseconds limit) {
-  const std::string_view advice = std::exchange(kernel.advice, {});
+/// that fails as plugin.h defines, takes an assay_call: the campaign falsifies it. A function in Python that cannot be
+/// called as the contract says is an error; crashes and hangs are left to the campaign.
+void expect_return(const std::string& which, const OpDescriptor& op, Kernel kernel, std::chrono::milliseconds limit,
+                   const std::string& remedy) {
+  const bool in_c = !std::exchange(kernel.advice, {}).empty();
   kernel.run = [run = std::move(kernel.run)](const Call& call, Device& device) {
     try {
       run(call, device);
@@ -57,17 +64,21 @@ void expect_return(const ForeignOptions& o, const OpDescriptor& op, Kernel kerne
   } catch (const falsify::Interrupted& interrupted) {
     const auto& finding = interrupted.outcome.finding;
     using enum falsify::Finding::Kind;
-    if (finding && (finding->kind == hang || finding->kind == crash || finding->kind == error))
-      throw InputError("--lib " + o.lib,
+    if (finding && (finding->kind == error || (in_c && (finding->kind == hang || finding->kind == crash))))
+      throw InputError(which,
                        fmt::format("its first call, of {}, failed: {}",
                                    falsify::describe_extents(op, small.dims, small.params), finding->message),
-                       fmt::format("{}; if it does take an assay_call, export {}_declares, which may return \"\"",
-                                   advice, o.symbol));
+                       remedy);
   } catch (const Unavailable&) {  // its device is not available: the campaign reports it
   }
 }
 
 }  // namespace
+
+std::chrono::milliseconds limit_of(const std::string& python, std::chrono::milliseconds limit) {
+  const bool imports = python.find(".py") != std::string::npos;
+  return imports ? std::max<std::chrono::milliseconds>(limit, std::chrono::minutes(1)) : limit;
+}
 
 void add_foreign_options(CommandOptions& command, ForeignOptions& o) {
   const auto lib =
@@ -81,9 +92,11 @@ void add_foreign_options(CommandOptions& command, ForeignOptions& o) {
       command.option("--spv", o.spv, "A SPIR-V compute shader of your own, in place of --lib").excludes(lib);
   command.option("--bindings", o.bindings, "YAML that says how the shader takes tensors, push constants and workgroups")
       .needs(spv);
-  command.option("--contract", o.contract, "--lib, --spv: the operation that it computes");
+  const auto python = command.option("--python", o.python, "A function of your own in Python, as FILE.py:FUNCTION");
+  python.excludes(lib).excludes(spv);
+  command.option("--contract", o.contract, "--lib, --spv, --python: the operation that it computes");
   command.option("--declare", o.declare,
-                 "--lib, --spv: what the kernel promises, key=value with commas between: " +
+                 "--lib, --spv, --python: what the kernel promises, key=value with commas between: " +
                      std::string(plugin::declaration_help()));
 }
 
@@ -145,17 +158,46 @@ std::unique_ptr<plugin::ForeignKernel> shader(const ForeignOptions& o, const OpD
   return foreign;
 }
 
+std::unique_ptr<plugin::ForeignKernel> python_kernel(const ForeignOptions& o, const OpDescriptor& op,
+                                                     std::chrono::milliseconds limit) {
+  const auto colon = o.python.rfind(':');
+  const std::string file = o.python.substr(0, colon);
+  if (colon == std::string::npos || colon + 1 == o.python.size() || !plugin::is_python(file))
+    throw InputError("--python " + o.python, "names no function of a Python file", "write FILE.py:FUNCTION");
+  if (access(file.c_str(), R_OK) != 0)
+    throw InputError("--python " + file, std::string("cannot be read: ") + std::strerror(errno), "name a Python file");
+  plugin::Declaration declaration;
+  plugin::declare(declaration, o.declare, "--declare");
+  auto foreign = std::make_unique<plugin::ForeignKernel>(
+      op, plugin::Source{file, o.python.substr(colon + 1), {}, {}, plugin::to_text(declaration)});
+  expect_bounds(op, foreign->kernel());
+  expect_callable(*foreign, limit);
+  return foreign;
+}
+
 }  // namespace
 
+void expect_callable(const plugin::ForeignKernel& foreign, std::chrono::milliseconds limit) {
+  const plugin::Source& source = foreign.source();
+  expect_return(fmt::format("--python {}:{}", source.library, source.symbol), operation(foreign.kernel().op),
+                foreign.kernel(), limit,
+                fmt::format("`assay explain {}` lists the tensors, params and dims that a function may take by name, "
+                            "and what it returns",
+                            foreign.kernel().op));
+}
+
 std::unique_ptr<plugin::ForeignKernel> foreign_kernel(const ForeignOptions& o, std::chrono::milliseconds limit) {
-  const std::string which = o.lib.empty() ? "--spv " + o.spv : "--lib " + o.lib;
-  if (o.lib.empty() && o.spv.empty()) {
+  const std::string which = !o.python.empty() ? "--python " + o.python
+                            : o.lib.empty()   ? "--spv " + o.spv
+                                              : "--lib " + o.lib;
+  if (o.lib.empty() && o.spv.empty() && o.python.empty()) {
     if (o.contract.empty() && o.declare.empty()) return nullptr;
     throw InputError(o.contract.empty() ? "--declare" : "--contract " + o.contract, "names no kernel",
-                     "add --lib or --spv");
+                     "add --lib, --spv or --python");
   }
   if (o.contract.empty()) throw InputError(which, "names no operation", "add --contract OP; `assay list` prints them");
   const OpDescriptor& op = operation_named(o.contract);
+  if (!o.python.empty()) return python_kernel(o, op, limit);
   if (o.lib.empty()) return shader(o, op);
   plugin::Source source{o.lib, o.symbol, o.shim, {}, o.declare};
   if (!o.shim.empty()) source.shim = contract::read_file(o.shim, o.shim, "a shim");
@@ -172,7 +214,10 @@ std::unique_ptr<plugin::ForeignKernel> foreign_kernel(const ForeignOptions& o, s
   auto foreign = std::make_unique<plugin::ForeignKernel>(op, source);
   expect_bounds(op, foreign->kernel());
   if (!source.shim_name.empty()) advise(op, source);
-  else if (!declares) expect_return(o, op, foreign->kernel(), limit);
+  else if (!declares)
+    expect_return(which, op, foreign->kernel(), limit,
+                  fmt::format("{}; if it does take an assay_call, export {}_declares, which may return \"\"",
+                              foreign->kernel().advice, o.symbol));
   return foreign;
 }
 

@@ -1,16 +1,22 @@
 // assay: proves tensor kernels wrong, or shows how hard it tried.
+#include <unistd.h>
+
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <filesystem>
 #include <new>
 #include <string>
 #include <system_error>
+#include <vector>
 
 #include "cli/commands.hpp"
 #include "cli/values.hpp"
 #include "core/errors.hpp"
+#include "plugin/python.hpp"
 #include "system/sandbox.hpp"
 
 namespace {
@@ -30,11 +36,32 @@ int finish(int code) {
                      assay::cli::kWrongUse);
 }
 
+/// Starts the same command in the interpreter named by ASSAY_PYTHON, else python3, with the package of this build or
+/// installation.
+int run_in_python(int argc, char** argv) {
+  namespace fs = std::filesystem;
+  const fs::path program = fs::read_symlink("/proc/self/exe").parent_path();
+  std::string folders;
+  for (const char* place : {"../python", "../" ASSAY_PYTHON_PACKAGES}) folders += (program / place).string() + ":";
+  const char* const before = std::getenv("PYTHONPATH");
+  setenv("PYTHONPATH", (folders + (before != nullptr ? before : "")).c_str(), 1);
+  const char* const named = std::getenv("ASSAY_PYTHON");
+  std::string python = named != nullptr ? named : "python3", option = "-m", module = "assay";
+  std::vector<char*> command{python.data(), option.data(), module.data()};
+  command.insert(command.end(), argv + 1, argv + argc);
+  command.push_back(nullptr);
+  execvp(command[0], command.data());
+  return print_error(
+      python + ": could not be started: " + std::strerror(errno) + "; name an interpreter in ASSAY_PYTHON",
+      assay::cli::kUnavailable);
+}
+
 }  // namespace
 
-int main(int argc, char** argv) {
-  using namespace assay::cli;
-  assay::forbid_tracing();        // before any kernel could trace this process
+namespace assay::cli {
+
+int run_command_line(int argc, char** argv) {
+  forbid_tracing();               // before any kernel could trace this process
   std::signal(SIGXFSZ, SIG_IGN);  // write() then reports a file size limit like a full disk
   Parser parser(
       "assay proves tensor kernels wrong, or shows how hard it tried.\n"
@@ -56,9 +83,11 @@ int main(int argc, char** argv) {
     for (int i = 1; i < argc; ++i) expect_utf8("the command line", argv[i]);
     for (const Command& command : commands)
       if (command.options.chosen()) return finish(command.action());
-  } catch (const assay::InputError& e) {
+  } catch (const plugin::NeedsPython&) {
+    return run_in_python(argc, argv);
+  } catch (const InputError& e) {
     return print_error(e.what(), kWrongUse);
-  } catch (const assay::Unavailable& e) {
+  } catch (const Unavailable& e) {
     return print_error(e.what(), kUnavailable);
   } catch (const std::bad_alloc&) {
     return print_error("memory: there is not enough for this; run fewer jobs at once (--jobs), or smaller cases",
@@ -70,3 +99,7 @@ int main(int argc, char** argv) {
   }
   return kWrongUse;
 }
+
+}  // namespace assay::cli
+
+int main(int argc, char** argv) { return assay::cli::run_command_line(argc, argv); }

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "cli/commands.hpp"
+#include "cli/foreign.hpp"
 #include "cli/room.hpp"
 #include "cli/systems.hpp"
 #include "cli/values.hpp"
@@ -15,6 +16,7 @@
 #include "falsify/engine/worker.hpp"
 #include "falsify/foreign/probe.hpp"
 #include "falsify/foreign/replay.hpp"
+#include "plugin/python.hpp"
 
 namespace assay::cli {
 namespace replay_command {
@@ -54,9 +56,11 @@ int run(const std::string& file, const std::string& library, const std::string& 
   const falsify::Replay replay = falsify::read_replay(file, library);
   expect_library(replay);
   expect_room_for(replay, file);
-  const std::chrono::milliseconds limit = parse_duration("--limit", limit_text);
+  const std::string library_file = replay.foreign ? replay.foreign->source().library : "";
+  const std::chrono::milliseconds limit = limit_of(library_file, parse_duration("--limit", limit_text));
   // The library is only checked: the replay file has the declarations.
-  if (replay.foreign && !replay.foreign->source().shader) falsify::probe(replay.foreign->source(), limit);
+  if (plugin::is_python(library_file)) expect_callable(*replay.foreign, limit);
+  else if (replay.foreign && !replay.foreign->source().shader) falsify::probe(replay.foreign->source(), limit);
   const falsify::Outcome outcome =
       falsify::run_case(*replay.op, *replay.obligation, *replay.kernel, replay.the_case, limit);
   const bool falsified = outcome.kind == falsify::Outcome::Kind::falsified;

@@ -3,7 +3,6 @@
 #include <string>
 #include <vector>
 
-#include "assay/plugin.h"
 #if defined(ASSAY_PLUGIN_CUDA)
 #include "runtime/cuda/cuda_device.hpp"
 #endif
@@ -59,8 +58,8 @@ void* stream_of([[maybe_unused]] Device& device) {
   return nullptr;
 }
 
-int call_dlpack(void* function, const OpDescriptor& op, const Call& call, Device& device, char* message,
-                std::size_t message_bytes) {
+int call_dlpack(const std::function<int(const assay_call&)>& function, const OpDescriptor& op, const Call& call,
+                Device& device, char* message, std::size_t message_bytes) {
   std::vector<Extents> shapes, strides;
   for (const Tensor& tensor : call.tensors) shapes.emplace_back(tensor.shape), strides.emplace_back(tensor.strides);
   std::vector<DLTensor> tensors;
@@ -94,7 +93,7 @@ int call_dlpack(void* function, const OpDescriptor& op, const Call& call, Device
   handed.stream = stream_of(device);
   handed.message = message;
   handed.message_bytes = message_bytes;
-  return reinterpret_cast<assay_kernel>(function)(&handed);
+  return function(handed);
 }
 
 }  // namespace assay::plugin

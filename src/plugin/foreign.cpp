@@ -13,6 +13,7 @@
 #include "assay/plugin.h"
 #include "core/errors.hpp"
 #include "plugin/dlpack_call.hpp"
+#include "plugin/python.hpp"
 
 #if defined(__x86_64__)
 #include <xmmintrin.h>
@@ -80,6 +81,8 @@ ForeignKernel::ForeignKernel(const OpDescriptor& op, Source source) : op_(op), s
       std::ranges::find(op.pins, lost, &PinInfo::name) == op.pins.end())
     throw InputError("--declare", fmt::format("{} pins no '{}' that a kernel could lose", op.name, lost),
                      fmt::format("`assay explain {}` lists what is pinned", op.name));
+  const bool in_python = is_python(source_.library);
+  if (in_python) expect_python();
   if (source_.shader) read_shader();
   else if (!source_.shim_name.empty()) shim_ = Shim::read(op, source_.shim, source_.shim_name);
   if (source_.symbol.empty() && shim_) source_.symbol = shim_->symbol;
@@ -95,7 +98,9 @@ ForeignKernel::ForeignKernel(const OpDescriptor& op, Source source) : op_(op), s
              .deterministic = declaration.deterministic,
              .batch_invariant = declaration.batch_invariant,
              .source = source_.library,
-             .summary = source_.shader ? "a shader of a SPIR-V file" : "a kernel of a shared library",
+             .summary = source_.shader ? "a shader of a SPIR-V file"
+                        : in_python    ? "a function in Python"
+                                       : "a kernel of a shared library",
              .limits = &limits_};
   if (source_.shader) {
     kernel_.run = [this](const Call& call, Device& device) { shader_runner().run(*module_, *map_, op_, call, device); };
@@ -105,7 +110,7 @@ ForeignKernel::ForeignKernel(const OpDescriptor& op, Source source) : op_(op), s
   }
   kernel_.run = [this](const Call& call, Device& device) { run(call, device); };
   if (!shim_) {
-    kernel_.advice = kAdvice;
+    if (!in_python) kernel_.advice = kAdvice;
   } else {
     kernel_.refuse = [this](const Call& call) { return shim_->refuse(op_, call); };
     limits_ = shim_->limits();
@@ -126,7 +131,8 @@ void ForeignKernel::read_shader() {
 }
 
 void ForeignKernel::run(const Call& call, Device& device) {
-  if (function_ == nullptr) {
+  const bool in_python = is_python(source_.library);
+  if (function_ == nullptr && !in_python) {
     library_ = std::make_unique<Library>(source_.library);
     function_ = library_->require(source_.symbol);
   }
@@ -135,8 +141,11 @@ void ForeignKernel::run(const Call& call, Device& device) {
   bool left_changed = false;
   {
     const KeptEnvironment kept;
-    status = shim_ ? shim_->call(function_, op_, call, device, message, sizeof message)
-                   : call_dlpack(function_, op_, call, device, message, sizeof message);
+    if (in_python) status = call_python(source_.library, source_.symbol, op_, call, device, message, sizeof message);
+    else if (shim_) status = shim_->call(function_, op_, call, device, message, sizeof message);
+    else
+      status = call_dlpack([&](const assay_call& handed) { return reinterpret_cast<assay_kernel>(function_)(&handed); },
+                           op_, call, device, message, sizeof message);
     left_changed = kept.changed();
   }
   message[sizeof message - 1] = '\0';
@@ -144,7 +153,8 @@ void ForeignKernel::run(const Call& call, Device& device) {
   const std::string said = gave_reason ? message : "it gave no reason";
   if (status == ASSAY_REFUSED) throw Unavailable(id_, said);
   if (status != ASSAY_DONE) {
-    const std::string error = shim_ ? said : said + " (status " + std::to_string(status) + ")";
+    if (in_python && status == kMisused) throw std::runtime_error(said);
+    const std::string error = shim_ || in_python ? said : said + " (status " + std::to_string(status) + ")";
     if (gave_reason || status == ASSAY_FAILED) throw ReportedError(error);
     throw std::runtime_error(error);
   }

@@ -1,0 +1,153 @@
+#!/usr/bin/env python3
+"""Kernels in Python: verdicts, findings, wrong use, the command line and pytest.
+
+python_test.py PACKAGES ASSAY
+
+PACKAGES is the folder of the package `assay`, ASSAY the program. Prints a line a check; exits with 1 if one fails.
+"""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+
+PACKAGES, PROGRAM = (os.path.abspath(path) for path in sys.argv[1:3])
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [PACKAGES, HERE]
+import assay  # noqa: E402
+import kernels  # noqa: E402
+
+os.environ["ASSAY_PYTHON"] = sys.executable
+
+failures = []
+
+
+def expect(what, holds, seen=""):
+    print("ok  " if holds else "FAIL", what, flush=True)
+    if not holds:
+        failures.append(what)
+        print("     ", str(seen)[:2000])
+
+
+def text_of(error, call):
+    try:
+        result = call()
+    except error as said:
+        return str(said)
+    return f"nothing was raised: {result!r} {result}"
+
+
+def right_kernels():
+    for function, contract in ((kernels.rmsnorm, None), (kernels.rmsnorm_into, "rmsnorm"), (kernels.rmsnorm_of_a_dict, "rmsnorm"),
+                               (kernels.scaled, "scale"), (kernels.Kernels.softmax, "softmax"), (kernels.partial, "rmsnorm")):
+        result = assay.falsify(function, contract, cases=8)
+        expect(f"{contract or function.__name__} is not falsified", result.verdict in ("passed", "thin"), result)
+        expect("elements are compared", result.elements > 1000, result.elements)
+    result = assay.check(kernels.rmsnorm, seed=3)
+    expect("a default campaign passes", result.verdict == "passed" and result.cases >= 800 and not result.findings, result)
+    print(f"      {result.cases} cases, {result.elements} elements in {result.seconds:.1f} s")
+
+
+def planted_faults():
+    for name, obligation in (("wrong_eps", None), ("wrong_row", None), ("wrong_dense", None), ("wrong_state", None), ("wrong_write", None),
+                             ("wrong_half_written", None)):
+        result = assay.falsify(getattr(kernels, name), "rmsnorm", cases=30)
+        expect(f"{name} is falsified", result.verdict == "falsified" and not result, result)
+        if not result.findings:
+            continue
+        finding = result.findings[0]
+        expect("  with the smallest call and a sentence", set(finding.dims) == {"rows", "n"} and finding.message, finding)
+        expect("  as the text says", finding.obligation in str(result) and finding.message in str(result), result)
+        replayed = subprocess.run([PROGRAM, "replay", finding.replay], capture_output=True, text=True)
+        if name == "wrong_state":
+            continue  # depends on calls before it
+        expect("  and a replay that fails again", replayed.returncode == 1 and finding.message in replayed.stdout, replayed)
+    finding = assay.falsify(kernels.wrong_eps, "rmsnorm", cases=30).findings[0]
+    expect("inputs of a small call are numbers", finding.inputs and all(isinstance(v, float) for v in finding.inputs["x"]), finding.inputs)
+    expect("check raises", "FALSIFIED" in text_of(assay.Falsified, lambda: assay.check(kernels.wrong_eps, "rmsnorm", cases=5)))
+
+
+def processes():
+    for name, kind in (("raises", "error"), ("exits", "error"), ("dies", "crash")):
+        said = text_of(ValueError, lambda name=name: assay.falsify(getattr(kernels, name), "rmsnorm", cases=5))
+        result = said if said.startswith("nothing") else f"{kind}: {said}"
+        expect(f"{name} is no pass", "falsified" in result or kind == "crash" and "died" in result or "first call" in result, result)
+    result = assay.falsify(kernels.refuses, "rmsnorm", cases=5)
+    expect("a kernel that refuses is refused", result.verdict == "refused" and "not today" in str(result), result)
+
+
+def wrong_uses():
+    for what, words, call in (
+            ("no contract of that name", "did you mean 'rmsnorm'", lambda: assay.falsify(kernels.rmsnorm, "rms_norm")),
+            ("a parameter that the contract lacks", "takes gamma", lambda: assay.falsify(kernels.takes_gamma, "rmsnorm")),
+            ("a function that returns nothing", "returned nothing where y, rrms are expected", lambda: assay.falsify(kernels.returns_nothing, "rmsnorm")),
+            ("one output of two", "returned 1 value where y, rrms are expected", lambda: assay.falsify(kernels.returns_one, "rmsnorm")),
+            ("an output of doubles", "y of float64 where float32", lambda: assay.falsify(kernels.returns_doubles, "rmsnorm")),
+            ("an output of another shape", "rrms of shape", lambda: assay.falsify(kernels.returns_rows, "rmsnorm")),
+            ("a dict without an output", "without rrms", lambda: assay.falsify(kernels.returns_a_dict, "rmsnorm")),
+            ("outputs taken and returned", "return nothing", lambda: assay.falsify(kernels.writes_and_returns, "rmsnorm")),
+            ("a function in a function", "define it at the level", lambda: assay.falsify(kernels.local(), "rmsnorm")),
+            ("a lambda", "define it at the level", lambda: assay.falsify(lambda x: x, "scale")),
+            ("a built-in", "not in a Python file", lambda: assay.falsify(len, "scale")),
+            ("a name that the file lacks", "has no nosuch", lambda: assay.falsify(f"{HERE}/kernels.py:nosuch", "rmsnorm")),
+            ("a number", "cannot be called", lambda: assay.falsify(f"{HERE}/kernels.py:number", "rmsnorm")),
+            ("a file that is not there", "cannot be read", lambda: assay.falsify("/nowhere/kernels.py:f", "rmsnorm")),
+            ("no function", "FILE.py:FUNCTION", lambda: assay.falsify("kernels.py", "rmsnorm")),
+            ("a device that is none", "\"cpu\" or \"cuda\"", lambda: assay.falsify(kernels.rmsnorm, device="gpu")),
+            ("a declaration that is none", "--declare", lambda: assay.falsify(kernels.rmsnorm, declare={"accumulator": "f128"})),
+            ("an obligation that is none", "no chosen operation has it", lambda: assay.falsify(kernels.rmsnorm, only="FALSIFY-1")),
+            ("no cases", "--cases", lambda: assay.falsify(kernels.rmsnorm, cases=0)),
+            ("dims that are none", "--dims", lambda: assay.falsify(kernels.rmsnorm, dims={"q": 3}))):
+        begin = time.monotonic()
+        said = text_of(ValueError, call)
+        expect(f"{what}: {said}", words in said and "\n" not in said, said)
+        expect("  within ten seconds", time.monotonic() - begin < 10)
+    with tempfile.TemporaryDirectory() as folder:
+        for name, text, words in (("raises", "raise KeyError('seven')", "KeyError"), ("syntax", "def f(x:\n  pass\n", "SyntaxError"),
+                                  ("missing", "import no_such_module", "no_such_module"), ("exits", "import sys; sys.exit(3)", "SystemExit")):
+            with open(f"{folder}/{name}.py", "w") as file:
+                file.write(text)
+            said = text_of(ValueError, lambda name=name: assay.falsify(f"{folder}/{name}.py:f", "scale"))
+            expect(f"a module that {name}: {said}", words in said and "cannot be imported" in said and "\n" not in said, said)
+
+
+def command_line():
+    run = lambda *words: subprocess.run([PROGRAM, *words], capture_output=True, text=True)
+    ran = run("falsify", "--python", f"{HERE}/kernels.py:rmsnorm", "--contract", "rmsnorm", "--cases", "5", "--json")
+    kernel = json.loads(ran.stdout)["kernels"][0]
+    expect("the program starts Python", kernel["kernel"] == "foreign/kernels.py/rmsnorm" and kernel["status"] == "thin", kernel)
+    ran = run("audit", "--python", f"{HERE}/kernels.py:rmsnorm", "--contract", "rmsnorm")
+    expect("audit sees how it adds", ran.returncode in (0, 1) and "rmsnorm" in ran.stdout, ran)
+    ran = subprocess.run([PROGRAM, "falsify", "--python", f"{HERE}/kernels.py:rmsnorm", "--contract", "rmsnorm"], capture_output=True,
+                         text=True, env={**os.environ, "ASSAY_PYTHON": "/nowhere/python"})
+    expect("an interpreter that is not there", ran.returncode == 3 and "ASSAY_PYTHON" in ran.stderr, ran)
+
+
+def pytest_plugin():
+    with tempfile.TemporaryDirectory() as folder:
+        with open(f"{folder}/test_kernels.py", "w") as file:
+            file.write("import sys\nsys.path.insert(0, %r)\nimport assay\nimport kernels\n\n\n"
+                       "@assay.falsifies('rmsnorm')\ndef right(x, weight, eps):\n    return kernels.rmsnorm(x, weight, eps)\n\n\n"
+                       "@assay.falsifies('rmsnorm', cases=20)\ndef wrong(x, weight, eps):\n    return kernels.wrong_eps(x, weight, eps)\n" % HERE)
+        ran = subprocess.run([sys.executable, "-m", "pytest", "-p", "assay.pytest_plugin", "-q", "-k", "right", folder], capture_output=True, text=True,
+                             env={**os.environ, "PYTHONPATH": PACKAGES}, cwd=folder)
+        ids = assay.obligations("rmsnorm")
+        expect("each obligation is a test", ran.returncode == 0 and f"{len(ids)} passed" in ran.stdout, ran.stdout)
+        ran = subprocess.run([sys.executable, "-m", "pytest", "-p", "assay.pytest_plugin", "-q", "-k", f"wrong and {ids[1]}", folder, "--junitxml", "j.xml"],
+                             capture_output=True, text=True, env={**os.environ, "PYTHONPATH": PACKAGES}, cwd=folder)
+        expect("a wrong kernel fails with its finding and a replay",
+               ran.returncode == 1 and "FALSIFIED" in ran.stdout and "assay replay assay-replays/" in ran.stdout and "Traceback" not in ran.stdout, ran.stdout)
+        with open(f"{folder}/j.xml") as file:
+            expect("JUnit names the obligation", ids[1] in file.read())
+
+
+parts = (right_kernels, planted_faults, processes, wrong_uses, command_line, pytest_plugin)
+with tempfile.TemporaryDirectory() as scratch:
+    os.chdir(scratch)
+    for part in parts:
+        begin = time.monotonic()
+        part()
+        print(f"{part.__name__}: {time.monotonic() - begin:.0f} s", flush=True)
+print(f"{len(failures)} failures")
+sys.exit(1 if failures else 0)
