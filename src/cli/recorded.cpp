@@ -15,9 +15,9 @@
 #include <set>
 
 #include "cli/commands.hpp"
-#include "cli/progress.hpp"
 #include "cli/publish.hpp"
 #include "cli/selection.hpp"
+#include "cli/traced.hpp"
 #include "cli/values.hpp"
 #include "core/errors.hpp"
 #include "core/files.hpp"
@@ -371,6 +371,7 @@ struct CheckOptions : Output {
 };
 
 int check_results(const CheckOptions& o) {
+  if (is_trace(o.folder)) return check_trace(o.folder, o.json);
   Folder folder = Folder::open(o.folder);
   const auto op_name = folder.index.at("op").get<std::string>();
   const OpDescriptor& op = operation_named(op_name);
@@ -432,9 +433,11 @@ Command add_cases(Parser& parser) {
 Command add_check(Parser& parser) {
   using namespace recorded_calls;
   auto o = std::make_shared<CheckOptions>();
-  auto command =
-      parser.command("check", "Judge results that a kernel gave elsewhere for the calls of `assay cases`", *o);
-  command.option("FOLDER", o->folder, "Folder with cases.json and results*.safetensors").required();
+  auto command = parser.command(
+      "check",
+      "Judge results that a kernel gave elsewhere: for the calls of `assay cases`, or a trace of a program (assay.trace)",
+      *o);
+  command.option("FOLDER", o->folder, "Folder with cases.json and results*.safetensors, or with trace.json").required();
   command.option("--report", o->report, "Write report.html, report.json, junit.xml and assay.sarif to this folder");
   command.flag("--no-requests", o->no_requests, "Add no calls to the folder");
   return {command, [o] { return check_results(*o); }};

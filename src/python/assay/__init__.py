@@ -24,7 +24,8 @@ import tempfile
 
 from ._worker import Refused, Tensor
 
-__all__ = ["Falsified", "Finding", "Refused", "Result", "Tensor", "Unavailable", "check", "falsifies", "falsify", "obligations"]
+__all__ = ["Falsified", "Finding", "Refused", "Result", "Tensor", "Trace", "Unavailable", "check", "falsifies", "falsify",
+           "obligations", "trace"]
 
 
 class Unavailable(RuntimeError):
@@ -216,3 +217,80 @@ def falsifies(contract, **options):
         function.__assay__ = {"contract": contract, **options}
         return function
     return mark
+
+
+class Trace:
+    """Calls of a PyTorch program while it is entered, as a context manager.
+
+    Attributes:
+        folder: holds trace.json and the tensors after the program has run; `python -m assay check FOLDER` judges it.
+    """
+
+    def __init__(self, model=None, *, folder=None, declare=None, most=16, seed=1):
+        from . import _trace
+        self._recorder = _trace.Recorder(model, most, seed)
+        self._declare = _declarations(declare, "cpu")
+        self._scratch = None if folder else tempfile.TemporaryDirectory(prefix="assay-trace-")
+        self.folder = folder or self._scratch.name
+
+    def __enter__(self):
+        self._recorder.__enter__()
+        return self
+
+    def __exit__(self, *failure):
+        self._recorder.__exit__(*failure)
+        os.makedirs(self.folder, exist_ok=True)
+        self._recorder.write(self.folder, _tensors_of, self._declare)
+
+    def check(self):
+        """Holds every recorded call to its contract's bounds, and returns a CheckedTrace."""
+        ran = _command("check", self.folder, "--json", stderr=subprocess.PIPE)
+        if ran.returncode not in (0, 1) or not ran.stdout:
+            _fail(ran)
+        text = _command("check", self.folder, stderr=subprocess.PIPE).stdout
+        return CheckedTrace(json.loads(ran.stdout), text.rstrip("\n"))
+
+
+class CheckedTrace:
+    """The verdict on a trace. It is true if no call is wrong; str() lists operations, wrong calls, and what was not judged.
+
+    Attributes:
+        wrong: a dict for each wrong call: label (module and ATen operation), op, dims, params, tensor, index, message.
+        operations: by contract, a dict of calls, wrong, elements and worst (error in bounds).
+        skipped: calls that no contract judges, by reason.
+    """
+
+    def __init__(self, report, text):
+        self.wrong, self.operations, self.skipped, self._text = report["findings"], report["ops"], report["skipped"], text
+
+    def __bool__(self):
+        return not self.wrong
+
+    def __str__(self):
+        return self._text
+
+
+def trace(model=None, *, folder=None, declare=None, most=16, seed=1):
+    """Records the calls of known operations that a PyTorch program makes, forward and backward, with their operands.
+
+        with assay.trace(model) as traced:
+            loss(model(ids)).backward()
+        print(traced.check())
+
+    Args:
+        model: the torch module whose parts name the calls.
+        folder: where to keep the trace; a temporary folder if None.
+        declare: what the program's arithmetic promises, as in falsify().
+        most: of independent problems in a call, such as rows, this many are recorded: the first, the last, and others
+            drawn by `seed`.
+    """
+    return Trace(model, folder=folder, declare=declare, most=most, seed=seed)
+
+
+@functools.lru_cache(maxsize=None)
+def _tensors_of(contract):
+    """Returns the types of a contract's tensors by name."""
+    ran = _command("explain", contract, "--json", stderr=subprocess.PIPE)
+    if ran.returncode != 0:
+        _fail(ran)
+    return {tensor["name"]: tensor["dtype"] for tensor in json.loads(ran.stdout)["tensors"]}
