@@ -291,7 +291,9 @@ TEST(CheckedSessions, ThrowWhatIsWrongAndGoOn) {
   }
   EXPECT_TRUE(all.fault);
   wrong = false;
+  const std::size_t before = all.steps;
   EXPECT_NO_THROW(session.run(Check::steps));
+  EXPECT_EQ(all.steps, before + d.program.steps.size());
 }
 
 TEST(CheckedMemory, AStepLeavesWhatItReads) {

@@ -44,7 +44,8 @@ TEST_P(ProgramMutants, Die) {
     else ADD_FAILURE() << "survives: " << m.description;
   }
   for (const auto& [fault, n] : killed) fmt::print("{}: {} killed, {} equivalent\n", fault, n, equivalent[fault]);
-  EXPECT_EQ(killed.size(), 13u) << "a kind of fault that nothing dies of";
+  const bool integers = GetParam() != "feed_forward";  // lengths and positions
+  EXPECT_EQ(killed.size(), integers ? 13u : 12u) << "a kind of fault that nothing dies of";
   EXPECT_GE(all, 100);
 }
 
@@ -65,7 +66,7 @@ TEST_P(SystemMutants, Die) {
   }
   fmt::print("{} killed, {} survived, {} equivalent\n", killed, survived, equivalent);
   EXPECT_LE(100 * survived, killed + survived);
-  EXPECT_GE(kinds.size(), 7u) << "a kind of fault that nothing dies of";
+  EXPECT_GE(kinds.size(), 11u) << "a kind of fault that nothing dies of";
   EXPECT_GE(killed, 1000);
 }
 
