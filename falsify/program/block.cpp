@@ -20,7 +20,7 @@ TransformerConfig full() {
           .adapters = {{kProjections.begin(), kProjections.end()}, 2, 8}};
 }
 
-Block::Block(const BlockCase& c) {
+Block::Block(const BlockCase& c) : recomputes(c.recomputes) {
   if (c.part == BlockPart::feed_forward) {
     x = builder.input("x", {c.rows(), c.config.hidden});
     y = feed_forward_block(builder, c.config, x);
@@ -56,7 +56,8 @@ std::vector<Value> Block::leaves() const {
 
 Differentiated Block::differentiated() const {
   if (!caches.empty()) return {builder.program(), {}, {}};
-  Differentiated d = differentiate(builder.program(), std::vector{y}, leaves());
+  const Kept kept = recomputes ? inputs_of_layers(builder.program()) : Kept{};
+  Differentiated d = differentiate(builder.program(), std::vector{y}, leaves(), recomputes ? &kept : nullptr);
   if (!activations.empty()) d.program.storages = passes().forward.storages;
   return d;
 }
@@ -121,6 +122,9 @@ std::vector<double> drawn(const BlockCase& c, const std::string& name, const Sto
     else if (name.ends_with("positions"))  // every sequence begins at a place of its own, and leaves places out
       n = static_cast<double>(3 + 2 * (row % c.s) + 5 * (row / c.s) + (name == "later positions" ? 1 : 0));
     else if (name == "capacity") n = static_cast<double>(c.s);
+    else if (name == "rows of all sequences") n = static_cast<double>(c.rows());
+    else if (name == "places of the first sequence") n = static_cast<double>(3 + 2 * (row % c.s));
+    else if (name == "places through the batch") n = static_cast<double>(3 + 2 * row);
     else if (name == "one") n = 1;
     else if (name == "starts") n = 0;
     else if (storage.dtype == DType::i32) n = static_cast<double>(random.below(words));

@@ -30,6 +30,7 @@ struct BlockCase {
   Index batch = 1;
   Index capacity = 0;  ///< of the caches of `decode`
   std::uint64_t seed = 0;
+  bool recomputes = false;  ///< the backward pass computes again what inputs_of_layers() does not name
 
   Index rows() const { return batch * s; }
   /// Keys of a sequence that are no padding, or tokens in its cache: each has one fewer than that before it, as long as
@@ -53,6 +54,7 @@ struct Block {
   program::Value x,
       y;  ///< x: of a loss and of decoding, ids; y: of a chunk, which has no logits, the last layer's values
   std::vector<program::Value> caches;  ///< of decoding: keys and values of each layer
+  bool recomputes = false;
 
   explicit Block(const BlockCase& c);
 

@@ -1,6 +1,7 @@
 #include "falsify/program/block_faults.hpp"
 
 #include <cmath>
+#include <functional>
 
 #include "falsify/program/block_edit.hpp"
 
@@ -38,6 +39,10 @@ Value transposed(E& e, Value matrix) {
   const Shape shape = e.info(matrix).shape;
   return e.view(matrix, shape, {1, shape[0]});
 }
+/// An input of integers, of the shape of another one.
+Value integers(E& e, std::string name, Value like) {
+  return e.fresh(std::move(name), e.info(like).shape, Kind::input, DType::i32);
+}
 std::string self_attn(std::string_view name) { return kSelf + std::string(name); }
 
 /// q, y or dy of attention, [1, s, heads, d], with another number of heads: every `step`-th one from `first` on.
@@ -52,6 +57,83 @@ void without_norm(E& e, const std::string& norm) {
   e.lose(norm.substr(0, norm.rfind('.')) + ".weight");
   e.bypass(back(norm), "dx", "dy"), e.bypass(norm, "y", "x");
 }
+
+/// Calls f(tensor) for each tensor of that name that a step of these operations reads or writes.
+void each(E& e, const std::vector<std::string_view>& ops, const std::vector<std::string_view>& names,
+          const std::function<void(Value&)>& f) {
+  for (Step& step : e.program().steps)
+    for (std::size_t t = 0; t < step.tensors.size(); ++t)
+      if (std::ranges::find(ops, step.op->name) != ops.end() &&
+          std::ranges::find(names, step.op->tensors[t].name) != names.end())
+        f(step.tensors[t]);
+}
+const std::vector<std::string_view> kAttends{"attention", "attention_backward"};
+
+/// Makes every sequence of attention read what the one at `offset` does.
+void of_one_sequence(E& e, const std::vector<std::string_view>& names, bool last = false) {
+  each(e, kAttends, names, [&](Value& v) {
+    const Shape shape = e.info(v).shape;
+    Shape strides = e.info(v).strides;
+    const Index offset = last ? (shape[0] - 1) * strides[0] : 0;
+    strides[0] = 0;
+    v = e.view(v, shape, strides, offset);
+  });
+}
+/// Makes one of the two rotations of each layer read other positions.
+void at_places(E& e, std::string_view rotation, const std::string& name) {
+  for (Step& step : e.program().steps)
+    if (step.label.find(fmt::format("self_attn.{}.rope_backward", rotation)) != step.label.npos ||
+        step.label.ends_with(fmt::format("self_attn.{}", rotation)))
+      for (std::size_t t = 0; t < step.tensors.size(); ++t)
+        if (step.op->tensors[t].name == "positions") step.tensors[t] = integers(e, name, step.tensors[t]);
+}
+
+constexpr BlockFault kBatchFaults[] = {
+    {"the sequences of a batch attend across",
+     [](E& e) {
+       each(e, kAttends, {"q", "k", "v", "y", "dy", "dq", "dk", "dv"}, [&](Value& v) {
+         const Shape shape = e.info(v).shape, strides = e.info(v).strides;
+         v = e.view(v, {1, shape[0] * shape[1], shape[2], shape[3]}, {0, strides[1], strides[2], strides[3]});
+       });
+       each(e, kAttends, {"logsumexp"}, [&](Value& v) {
+         const Shape shape = e.info(v).shape;
+         v = e.view(v, {1, shape[1], shape[0] * shape[2]}, {0, shape[0] * shape[2], 1});
+       });
+       each(e, kAttends, {"lengths"},
+            [&](Value& v) { v = e.fresh("rows of all sequences", {1}, Kind::input, DType::i32); });
+       each(e, kAttends, {"starts"}, [&](Value& v) { v = e.view(v, {1}, {1}); });
+     }},
+    {"the keys and values of the first sequence serve all",
+     [](E& e) {
+       of_one_sequence(e, {"k", "v"});
+     }},
+    {"the queries of the last sequence serve all", [](E& e) { of_one_sequence(e, {"q"}, true); }},
+    {"every sequence has the length of the first", [](E& e) { of_one_sequence(e, {"lengths"}); }},
+    {"every sequence has the length of the last", [](E& e) { of_one_sequence(e, {"lengths"}, true); }},
+    {"the keys of every sequence stand at the positions of the first",
+     [](E& e) { at_places(e, "rope.1", "places of the first sequence"); }},
+    {"the positions of queries count on through the batch",
+     [](E& e) { at_places(e, "rope", "places through the batch"); }},
+};
+
+/// Returns the label of the step that is made once more.
+std::string again(const std::string& label) {
+  const std::string op = label.substr(label.rfind('.', label.size() - 3) + 1);
+  return "again." + label + "." + op.substr(0, op.find('.'));
+}
+
+constexpr BlockFault kAgainFaults[] = {
+    {"a norm is computed again from another value",
+     [](E& e) { e.tensor(again(kPostNorm), "x") = e.tensor(kInputNorm, "x"); }},
+    {"a product is computed again with the weight of another layer",
+     [](E& e) { e.tensor(again(projection("k")), "weight") = e.parameter("model.layers.0.self_attn.k_proj.weight"); }},
+    {"rotated queries are computed again at other positions",
+     [](E& e) {
+       Value& positions = e.tensor(again(kQRope), "positions");
+       positions = integers(e, "later positions", positions);
+     }},
+    {"an activation is not computed again", [](E& e) { e.clear(again(kMlp + "silu_mul"), "y"); }},
+};
 
 constexpr BlockFault kFaults[] = {
     // constants
@@ -77,7 +159,7 @@ constexpr BlockFault kFaults[] = {
      [](E& e) { both(e, kAttention, "scale", std::pow(e.param(kAttention, "scale"), 2)); }},
     {"the scale of scores is missing in the backward pass", [](E& e) { e.param(back(kAttention), "scale") = 1; }},
     {"the causal mask is off by one",
-     [](E& e) { both_read(e, kAttention, "starts", e.fresh("one", {1}, Kind::input, DType::i32)); }},
+     [](E& e) { both_read(e, kAttention, "starts", integers(e, "one", e.tensor(kAttention, "starts"))); }},
     {"no causal mask", [](E& e) { both(e, kAttention, "causal", 0); }},
     {"no causal mask in the backward pass", [](E& e) { e.param(back(kAttention), "causal") = 0; }},
     {"an adapter counts alpha times, not alpha / rank",
@@ -162,7 +244,7 @@ constexpr BlockFault kFaults[] = {
      }},
     {"padding counts as keys",
      [](E& e) {
-       const Value capacity = e.fresh("capacity", {1}, Kind::input, DType::i32);
+       const Value capacity = integers(e, "capacity", e.tensor(kAttention, "lengths"));
        for (const std::string layer : {"model.layers.0.", "model.layers.1."})
          both_read(e, layer + "self_attn.attention", "lengths", capacity);
      }},
@@ -278,6 +360,8 @@ constexpr BlockFault kFaults[] = {
 }  // namespace
 
 std::span<const BlockFault> block_faults() { return kFaults; }
+std::span<const BlockFault> batch_faults() { return kBatchFaults; }
+std::span<const BlockFault> recomputation_faults() { return kAgainFaults; }
 
 ProgramMutant plant(const BlockFault& fault, const Program& program) {
   ProgramMutant mutant{ProgramFault::planted, std::string(fault.words), program, {}};

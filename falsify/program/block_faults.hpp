@@ -18,6 +18,9 @@ struct BlockFault {
   std::string_view bugs = "";  ///< that it was in other projects: "N60"
 };
 std::span<const BlockFault> block_faults();
+/// The same of any program of several sequences, and of one that computes its layers again (BlockCase::recomputes).
+std::span<const BlockFault> batch_faults();
+std::span<const BlockFault> recomputation_faults();
 
 /// The same of the programs that decoding mutates (mutated_cases()), and of a training forward pass and what it saves.
 std::span<const BlockFault> decode_faults();

@@ -51,8 +51,9 @@ Outcome if_it_fits(const SystemObligation& obligation, const SystemTrial& trial)
 
 class Campaign {
  public:
-  Campaign(const SystemKernel& kernel, const CampaignOptions& options, const SystemProgress& progress)
-      : kernel_(kernel), op_(kernel.system().op), options_(options), progress_(progress) {
+  Campaign(const SystemKernel& kernel, const CampaignOptions& options, const SystemProgress& progress,
+           std::int64_t elements)
+      : kernel_(kernel), op_(kernel.system().op), options_(options), progress_(progress), wanted_(elements) {
     result_.kernel = &kernel.kernel();
     for (const SystemObligation* o : kernel.system().obligations) {
       if (!options.only.empty() && o->info.id != options.only) continue;
@@ -65,7 +66,7 @@ class Campaign {
   nlohmann::json run() {
     try {
       result_.device = device(kernel_.kernel().backend).description();
-      for (int number = 0; number < options_.cases && !stop_ && round(number); ++number)
+      for (int number = 0; number < options_.cases && !stop_ && lacks_elements() && round(number); ++number)
         if (rounds_ == kLeastRounds && options_.time.count() > 0) result_.floor_seconds = seconds_since(begin_);
     } catch (const Unavailable& e) {
       for (ObligationResult& o : result_.obligations)
@@ -91,6 +92,11 @@ class Campaign {
     if (result_.falsified()) return true;
     return !(options_.to_floor && rounds_ < kLeastRounds) &&
            !(number < kRoundsForEvidence && lacks_evidence(result_.obligations[o]));
+  }
+  bool lacks_elements() const {
+    std::int64_t elements = 0;
+    for (const ObligationResult& o : result_.obligations) elements += o.elements;
+    return wanted_ == 0 || elements < wanted_;
   }
   static bool lacks_evidence(const ObligationResult& record) {
     return record.cases > 0 &&
@@ -234,15 +240,16 @@ class Campaign {
   std::vector<std::vector<double>> ratios_;
   std::vector<std::int64_t> bounds_;
   const Clock::time_point begin_ = Clock::now();
+  std::int64_t wanted_;  ///< elements; 0: any number
   int total_ = 0, rounds_ = 0;
   bool stop_ = false;
 };
 
 }  // namespace
 
-nlohmann::json run_campaign(const SystemKernel& kernel, const CampaignOptions& options,
-                            const SystemProgress& progress) {
-  return Campaign(kernel, options, progress).run();
+nlohmann::json run_campaign(const SystemKernel& kernel, const CampaignOptions& options, const SystemProgress& progress,
+                            std::int64_t elements) {
+  return Campaign(kernel, options, progress, elements).run();
 }
 
 nlohmann::json ended_in(const SystemKernel& kernel, std::string_view obligation, const Case& c, int number,
@@ -261,9 +268,10 @@ nlohmann::json ended_in(const SystemKernel& kernel, std::string_view obligation,
   return to_json(kernel.system().op, result);
 }
 
-Outcome run_case(const SystemKernel& kernel, std::string_view id, const Case& c, SystemTrial::Alter alter) {
+Outcome run_case(const SystemKernel& kernel, std::string_view id, const Case& c, SystemTrial::Alter alter,
+                 SystemTrial::Check check) {
   for (const SystemObligation* o : kernel.system().obligations)
-    if (o->info.id == id) return outcome_of(*o, SystemTrial(kernel, c, std::move(alter)));
+    if (o->info.id == id) return outcome_of(*o, SystemTrial(kernel, c, std::move(alter), std::move(check)));
   throw InputError("obligation " + std::string(id), fmt::format("{} does not have it", kernel.system().op.name),
                    fmt::format("`assay explain {}` lists them", kernel.system().op.name));
 }

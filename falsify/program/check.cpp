@@ -3,9 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
+#include <condition_variable>
 #include <cstring>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <thread>
 
 #include "core/half.hpp"
+#include "falsify/engine/joint.hpp"
 #include "falsify/engine/trial.hpp"
 #include "falsify/program/execute.hpp"
 
@@ -64,6 +71,69 @@ std::optional<Index> difference(const Tensor& tensor, const std::byte* a, const 
   return {};  // gaps between rows belong to others
 }
 
+/// Work for every core. Memory that work holds is bounded: beyond twice as many items as cores, adding waits.
+class Crew {
+ public:
+  Crew() {
+    const std::size_t cores = std::max(1U, std::thread::hardware_concurrency());
+    for (std::size_t n = 0; n < cores; ++n) threads_.emplace_back([this] { work(); });
+  }
+  ~Crew() { end(); }
+  Crew(const Crew&) = delete;
+  Crew& operator=(const Crew&) = delete;
+
+  void add(std::function<void()> item) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return items_.size() < 2 * threads_.size(); });
+    items_.push_back(std::move(item));
+    changed_.notify_all();
+  }
+  /// Waits for all of it. Throws what an item threw.
+  void finish() {
+    end();
+    if (failed_) std::rethrow_exception(std::exchange(failed_, nullptr));
+  }
+
+ private:
+  void end() {
+    {
+      const std::lock_guard lock(mutex_);
+      ended_ = true;
+    }
+    changed_.notify_all();
+    threads_.clear();
+  }
+  void work() {
+    for (std::unique_lock lock(mutex_);;) {
+      changed_.wait(lock, [&] { return ended_ || !items_.empty(); });
+      if (items_.empty()) return;
+      const std::function<void()> item = std::move(items_.front());
+      items_.pop_front();
+      changed_.notify_all();
+      lock.unlock();
+      try {
+        item();
+      } catch (...) {
+        const std::lock_guard failing(mutex_);
+        failed_ = std::current_exception();
+      }
+      lock.lock();
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<std::function<void()>> items_;
+  std::exception_ptr failed_;
+  bool ended_ = false;
+  std::vector<std::jthread> threads_;
+};
+
+/// Seconds of the oracle below which a step is judged at once.
+constexpr double kShort = 1e-4;
+/// Elements that a step reads above which it is judged before the next one runs, for want of memory.
+constexpr std::size_t kMany = std::size_t{1} << 24;
+
 class Checker {
  public:
   Checker(Session& session, std::uint64_t seed) : session_(session), device_(session.device()), seed_(seed) {
@@ -88,7 +158,10 @@ class Checker {
     });
     each_value_that_lasts([&](Value v, const Tensor& tensor) { restore(v, tensor); });
     const std::size_t steps = session_.program().steps.size();
-    for (std::size_t s = 0; s < steps && !checked_.fault; ++s) check(s);
+    judged_.resize(steps);
+    for (std::size_t s = 0; s < steps && s < first_wrong_; ++s) check(s);
+    crew_.finish();
+    for (std::size_t s = 0; s < steps && s <= first_wrong_; ++s) take(s);
     if (checked_.fault) return checked_;
     std::size_t next = 0;
     each_value_that_lasts([&](Value v, const Tensor& tensor) {
@@ -169,7 +242,7 @@ class Checker {
   /// Fails with this kind and meaning if the stretches differ.
   void expect_same(std::size_t step, Value v, const Tensor& tensor, const std::byte* now, const std::byte* want,
                    Finding::Kind kind, std::string_view meaning) {
-    if (checked_.fault) return;
+    if (step >= first_wrong_) return;
     const auto at = difference(tensor, now, want);
     if (!at) return;
     const std::size_t byte = byte_of(tensor, *at);
@@ -186,8 +259,32 @@ class Checker {
 
   void fail(std::size_t step, Value v, Finding finding) {
     const program::Program& program = session_.program();
-    checked_.fault = {step, step < program.steps.size() ? program::describe(program.steps[step]) : "the whole run",
-                      program[v].name, std::move(finding)};
+    StepFault fault{step, step < program.steps.size() ? program::describe(program.steps[step]) : "the whole run",
+                    program[v].name, std::move(finding)};
+    const std::lock_guard lock(mutex_);
+    if (step >= first_wrong_) return;
+    first_wrong_ = step;
+    checked_.fault = std::move(fault);
+  }
+
+  /// Adds what was found of a step.
+  void take(std::size_t s) {
+    const Outcome& outcome = judged_[s];
+    checked_.elements += outcome.elements;
+    checked_.nonzero += outcome.nonzero;
+    checked_.worst = std::max(checked_.worst, outcome.worst);
+    checked_.steps += s < first_wrong_;
+  }
+
+  void judge(std::size_t s, const Problem& problem, const Run& results) {
+    const program::Step& step = session_.program().steps[s];
+    Case c;
+    c.dims = step.dims, c.params = step.params, c.seed = derive(seed_, step.label);
+    const Trial trial(*step.op, session_.kernel(s), c, idle_);
+    judged_[s] = trial.against_oracle(trial.strictest(), problem, results);
+    if (!judged_[s].finding) return;
+    const auto wrong = std::ranges::find(step.op->tensors, judged_[s].finding->tensor, &TensorInfo::name);
+    fail(s, step.tensors[static_cast<std::size_t>(wrong - step.op->tensors.begin())], *judged_[s].finding);
   }
 
   void check(std::size_t s) {
@@ -205,7 +302,7 @@ class Checker {
                   fmt::format("it reads what is no longer as {} left it", written_by_[storage(step.tensors[t])]));
       problem.values.back() = floats(call.tensors[t], now);
     }
-    if (checked_.fault) return;
+    if (s >= first_wrong_) return;
     for (std::size_t t = 0; t < call.tensors.size(); ++t)
       if (op.tensors[t].role == Role::out) poison(call.tensors[t]);
     kernel.run(call, device_);
@@ -223,20 +320,11 @@ class Checker {
       remember(v, call.tensors[t], now);
       written_by_[storage(v)] = program::describe(step);
     }
-    if (checked_.fault) return;
-    Case c;
-    c.dims = step.dims, c.params = step.params, c.seed = derive(seed_, step.label);
-    const Trial judge(op, kernel, c, idle_);
-    const Outcome outcome = judge.against_oracle(judge.strictest(), problem, results);
-    checked_.elements += outcome.elements;
-    checked_.nonzero += outcome.nonzero;
-    checked_.worst = std::max(checked_.worst, outcome.worst);
-    if (outcome.finding) {
-      const auto wrong = std::ranges::find(op.tensors, outcome.finding->tensor, &TensorInfo::name);
-      const auto t = static_cast<std::size_t>(wrong - op.tensors.begin());
-      return fail(s, step.tensors[t], *outcome.finding);
-    }
-    ++checked_.steps;
+    if (s >= first_wrong_) return;
+    std::size_t elements = 0;
+    for (const std::vector<float>& values : problem.values) elements += values.size();
+    if (oracle_cost(op, step.dims) < kShort || elements > kMany) return judge(s, problem, results);
+    crew_.add([this, s, problem = std::move(problem), results = std::move(results)] { judge(s, problem, results); });
   }
 
   Session& session_;
@@ -248,11 +336,29 @@ class Checker {
   std::vector<std::string> written_by_;  ///< of each storage: its last writer
   bool deterministic_ = true;
   Worker idle_{std::chrono::seconds(1), 4096};  ///< judges run no kernel
+  std::mutex mutex_;
   CheckedRun checked_;
+  std::atomic<std::size_t> first_wrong_ = SIZE_MAX;
+  std::vector<Outcome> judged_;  ///< of each step
+  Crew crew_;                    ///< the last member: it ends before what it works on
 };
 
 }  // namespace
 
 CheckedRun check_steps(Session& session, std::uint64_t seed) { return Checker(session, seed).run(); }
+
+WrongStep::WrongStep(const StepFault& of)
+    : std::runtime_error(fmt::format("{}: {}: {}", of.label, of.value, of.finding.message)), fault(of) {}
+
+std::function<void(Session&)> steps_within_bounds(CheckedRun& all, std::uint64_t seed) {
+  return [&all, seed](Session& session) {
+    const CheckedRun run = check_steps(session, seed);
+    all.steps += run.steps, all.elements += run.elements, all.nonzero += run.nonzero;
+    all.worst = std::max(all.worst, run.worst);
+    if (!run.fault) return;
+    if (!all.fault) all.fault = run.fault;
+    throw WrongStep(*run.fault);
+  };
+}
 
 }  // namespace assay::falsify

@@ -2,7 +2,9 @@
 // since no bound is composed.
 #pragma once
 
+#include <functional>
 #include <optional>
+#include <stdexcept>
 #include <string>
 
 #include "falsify/engine/outcome.hpp"
@@ -35,7 +37,17 @@ struct CheckedRun {
 ///    Memory that serves two values at once fails here.
 /// 3. Both runs give the same bits, unless a kernel declares that it is not deterministic.
 /// Stops at the first fault. Afterwards parameters, inputs, states and gradients are as after one run. Costs the bytes
-/// of all storages on the host, and the oracle's time.
+/// of all storages on the host, and the oracle's time on every core.
 CheckedRun check_steps(program::Session& session, std::uint64_t seed = 1);
+
+/// A checked run has found a wrong step.
+struct WrongStep : std::runtime_error {
+  explicit WrongStep(const StepFault& fault);
+  StepFault fault;
+};
+
+/// What a session runs for Check::steps (SessionOptions::check): check_steps(). It adds to `all`, which outlives the
+/// session, and throws WrongStep.
+std::function<void(program::Session&)> steps_within_bounds(CheckedRun& all, std::uint64_t seed = 1);
 
 }  // namespace assay::falsify

@@ -45,6 +45,10 @@ using namespace program;
 /// A composed bound below this part of the rms of its tensor counts as small.
 constexpr double kSmallComposed = 0.01;
 
+Program altered(const SystemTrial& trial, Program p) {
+  trial.alter(p);
+  return p;
+}
 Differentiated altered(const SystemTrial& trial, Differentiated d) {
   trial.alter(d.program);
   return d;
@@ -332,6 +336,49 @@ Outcome batch(const SystemTrial& trial) {
   return outcome;
 }
 
+/// R1: the gradients of a batch are the sums of those of its sequences, each as long as it is.
+Outcome accumulated(const SystemTrial& trial) {
+  const BlockCase& c = trial.block();
+  if (c.batch == 1) return Outcome::not_applicable("one sequence is no batch");
+  const Block block(c);
+  const Differentiated d = block.differentiated();
+  const auto each = [&](const std::vector<double>& all) { return std::ssize(all) / c.batch; };
+  const std::string upstream = d.program[d.upstream[0]].name;
+  Numbers padded{{upstream, numbers_of(c, d.program, d.upstream[0])}};  // padding has no loss
+  for (Index b = 0; b < c.batch && c.part != BlockPart::feed_forward; ++b) {
+    std::vector<double>& dy = padded[upstream];
+    std::fill(dy.begin() + b * each(dy) + each(dy) * c.length_of(b) / c.s, dy.begin() + (b + 1) * each(dy), 0);
+  }
+  InDouble together(trial, c, padded, true);
+  std::vector<Expected> sums;
+  const std::vector<Value> leaves = block.leaves();
+  for (const Value leaf : leaves)
+    if (leaf != block.x)
+      sums.push_back(together.gradient(d.program[leaf].name)), std::ranges::fill(sums.back().want, 0);
+  if (sums.empty()) return Outcome::not_applicable("nothing but x trains");
+  for (Index b = 0; b < c.batch; ++b) {
+    BlockCase single = c;
+    single.batch = 1, single.length = c.length_of(b);
+    if (c.part != BlockPart::feed_forward) single.s = single.length;
+    Numbers own;
+    for_each_set_by_host(d.program, [&](Value v) {
+      const std::string& name = d.program[v].name;
+      if (name != "x" && name != "ids" && name != "targets" && name != "positions" && name != upstream) return;
+      const std::vector<double> all = numbers_of(c, d.program, v);
+      const auto first = all.begin() + b * each(all);
+      own[name].assign(first, first + each(all) * single.s / c.s);
+    });
+    InDouble alone(trial, single, own, true);
+    for (Expected& sum : sums) {
+      const Expected more = alone.gradient(sum.name);
+      for (std::size_t i = 0; i < sum.want.size(); ++i) sum.want[i] += more.want[i], sum.bound[i] += more.bound[i];
+    }
+  }
+  Outcome outcome;
+  for (Expected& sum : sums) outcome &= judge(sum, together.gradient(sum.name).want);
+  return outcome;
+}
+
 Outcome zero_adapter(const SystemTrial& trial) {
   BlockCase base = trial.block();
   Numbers zeros;
@@ -341,6 +388,37 @@ Outcome zero_adapter(const SystemTrial& trial) {
   base.config.adapters.on.clear(), base.config.trains = true;
   return same<double>("y", InDouble(trial, trial.block(), zeros).y(), InDouble(trial, base).y(),
                       "with adapters whose B is zero it is not the base");
+}
+
+/// R9: what an adapter was merged into is the base again once it is taken out.
+Outcome unmerged(const SystemTrial& trial, const Numbers& own) {
+  const TransformerConfig& t = trial.block().config;
+  Outcome outcome;
+  for (const auto& [name, a] : own) {
+    if (!name.ends_with("lora_A.weight")) continue;
+    const std::string layer = name.substr(0, name.size() - std::string_view("lora_A.weight").size());
+    const std::vector<double>&w = own.at(layer + "weight"), &b = own.at(layer + "lora_B.weight");
+    const Index rank = t.adapters.rank, in = std::ssize(a) / rank, out = std::ssize(b) / rank;
+    Builder builder;
+    const Value base = builder.input("base", {out, in}), down = builder.input("a", {rank, in}),
+                up = builder.input("b", {out, rank});
+    const Value restored =
+        lora_unmerge(builder, lora_merge(builder, base, down, up, t.adapters.alpha), down, up, t.adapters.alpha);
+    builder.output(restored);
+    const Program program = altered(trial, builder.take());
+    const Plan where = plan(program);
+    Execution<double> exact(program, where, std::nan(""));
+    Execution<Bounded> bounded(program, where, Bounded(std::nan("")));
+    const auto run = [&](auto& execution) {
+      write(execution[base], w), write(execution[down], a), write(execution[up], b);
+      execution.run();
+    };
+    run(exact), run(bounded);
+    Expected expected{layer + "weight", {}, {out, in}, w, {}};
+    for (const Bounded& bound : read(bounded[restored])) expected.bound.push_back(0x1p-29 * bound.error);
+    outcome &= judge(expected, read(exact[restored]));
+  }
+  return outcome;
 }
 
 Outcome merged(const SystemTrial& trial) {
@@ -360,9 +438,12 @@ Outcome merged(const SystemTrial& trial) {
         for (std::size_t i = 0; i < in; ++i) w[o * in + i] += factor * b[o * rank + r] * a[r * in + i];
   }
   if (base.config.adapters.on.empty()) return Outcome::not_applicable("no adapters");
+  const Outcome restored = unmerged(trial, own);
   base.config.adapters.on.clear(), base.config.trains = true, base.config.weights = WeightFormat::f32;
   base.config.largest_buffer = SIZE_MAX;
-  return within_both(InDouble(trial, base, weights).expected_y(), InDouble(trial, trial.block()).expected_y());
+  Outcome outcome =
+      within_both(InDouble(trial, base, weights).expected_y(), InDouble(trial, trial.block()).expected_y());
+  return outcome &= restored;
 }
 
 Outcome tied(const SystemTrial& trial) {
@@ -503,7 +584,7 @@ Outcome divisibility(const SystemTrial& trial) {
     TransformerConfig t = trial.block().config;
     t.heads = heads, t.kv_heads = kv_heads;
     try {
-      check(t);
+      trial.check(t);
     } catch (const InputError&) {
       return holds(true, "");
     }
@@ -524,7 +605,7 @@ Outcome has_shape(std::string_view name, const Shape& shape, const Shape& want) 
 }
 
 Outcome key_value_shapes(const SystemTrial& trial) {
-  const Program p = Block(trial.block()).builder.program();
+  const Program p = altered(trial, Block(trial.block()).builder.program());
   const TransformerConfig& t = trial.block().config;
   Outcome outcome;
   for (const char* projection : {"k", "v"})
@@ -535,12 +616,12 @@ Outcome key_value_shapes(const SystemTrial& trial) {
 Outcome result_shape(const SystemTrial& trial) {
   const Block block(trial.block());
   const BlockCase& c = trial.block();
-  return has_shape("y", block.builder.shape(block.y),
+  return has_shape("y", altered(trial, block.builder.program())[block.y].shape,
                    c.part == BlockPart::loss ? Shape{c.rows()} : Shape{c.rows(), c.config.hidden});
 }
 
 Outcome head_shapes(const SystemTrial& trial) {
-  const Program p = Block(trial.block()).builder.program();
+  const Program p = altered(trial, Block(trial.block()).builder.program());
   const TransformerConfig& t = trial.block().config;
   Outcome outcome = has_shape("q", shape_of(trial, p, "q"), {t.heads * t.head_dim, t.hidden});
   return outcome &= has_shape("o", shape_of(trial, p, "o"), {t.hidden, t.heads * t.head_dim});
@@ -549,23 +630,28 @@ Outcome head_shapes(const SystemTrial& trial) {
 Outcome wrong_shapes(const SystemTrial& trial) {
   OnDevice on(trial);
   Outcome outcome;
-  for (const Parameter& p : on.d.program.parameters) {
+  for (const Parameter& p : on.block.builder.program().parameters) {
+    const auto takes = [&](const Shape& shape, Index elements) {
+      try {
+        set_parameter(on.session, p.name, shape, std::vector<float>(static_cast<std::size_t>(elements)));
+      } catch (const InputError&) {
+        return false;
+      }
+      return true;
+    };
     Shape wrong = p.shape;
     if (wrong.rank() == 2 && wrong[0] != wrong[1]) std::swap(wrong[0], wrong[1]);  // transposed: as many elements
     else ++wrong[0];
-    bool refused = false;
-    try {
-      set_parameter(on.session, p.name, wrong, std::vector<float>(static_cast<std::size_t>(wrong.size())));
-    } catch (const InputError&) {
-      refused = true;
-    }
-    outcome &= holds(refused, fmt::format("{} is set to elements of shape {}", p.name, to_string(wrong)));
+    outcome &= holds(takes(p.shape, p.shape.size()), fmt::format("{} is refused its own shape", p.name));
+    outcome &=
+        holds(!takes(wrong, wrong.size()), fmt::format("{} is set to elements of shape {}", p.name, to_string(wrong)));
+    outcome &= holds(!takes(p.shape, p.shape.size() - 1), fmt::format("{} is set with an element missing", p.name));
   }
   return outcome;
 }
 
 Outcome initialization(const SystemTrial& trial) {
-  const Program p = Block(trial.block()).builder.program();
+  const Program p = altered(trial, Block(trial.block()).builder.program());
   Outcome outcome;
   std::map<std::vector<float>, std::string> seen;
   for (const Parameter& parameter : p.parameters) {
@@ -653,8 +739,8 @@ constexpr SystemObligation kObligations[] = {
      kFormats,
      false,
      &zero_adapter},
-    {{"FALSIFY-SYS-009", "adapters merged into their weights are the adapters", "merged",
-      "the scale alpha / rank, or the layout of A or B"},
+    {{"FALSIFY-SYS-009", "adapters merged into their weights are the adapters, and taken out again they leave the base",
+      "merged", "the scale alpha / rank, or the layout of A or B"},
      kFormats,
      false,
      &merged},
@@ -712,6 +798,12 @@ constexpr SystemObligation kObligations[] = {
      kTraining,
      false,
      &two_passes},
+    {{"FALSIFY-SYS-020",
+      "the gradients of a batch are the sums of those of its sequences, whatever the number of their tokens",
+      "accumulated", "a mean of means, or a sequence that counts twice or not at all"},
+     kHasBackward,
+     false,
+     &accumulated},
     {{"FALSIFY-A1", "a weight of another shape is refused, a transposed one included", "wrong_shapes",
       "only numbers of elements are compared"},
      kAttendsOrDecodes,

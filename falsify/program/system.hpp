@@ -73,9 +73,13 @@ class SystemTrial {
  public:
   /// A change of each program of the trial, to see an obligation fail.
   using Alter = std::function<void(program::Program&)>;
+  /// Refuses configurations, as program::check() does.
+  using Check = std::function<void(const program::TransformerConfig&)>;
 
-  SystemTrial(const SystemKernel& kernel, const Case& c, Alter alter = {})
-      : kernel_(kernel), block_(block_of(kernel.system(), c)), alter_(std::move(alter)) {}
+  SystemTrial(const SystemKernel& kernel, const Case& c, Alter alter = {}, Check by = program::check)
+      : check(std::move(by)), kernel_(kernel), block_(block_of(kernel.system(), c)), alter_(std::move(alter)) {}
+
+  const Check check;
 
   const BlockCase& block() const { return block_; }
   Device& on() const { return device(kernel_.kernel().backend); }
@@ -108,15 +112,17 @@ std::span<const SystemObligation> system_obligations();
 using SystemProgress = std::function<void(const SystemObligation&, const Case&, int number)>;
 
 /// Tries every obligation of the system on options.cases cases. A counterexample is shrunk. The result is a kernel's of a
-/// report. Uses all options but limit and largest.
+/// report. Uses all options but limit and largest. It ends once its obligations have compared `elements` elements, if
+/// that is not 0.
 nlohmann::json run_campaign(const SystemKernel& kernel, const CampaignOptions& options,
-                            const SystemProgress& progress = {});
+                            const SystemProgress& progress = {}, std::int64_t elements = 0);
 
 /// The result of a campaign whose process ended, with this meaning, in a case.
 nlohmann::json ended_in(const SystemKernel& kernel, std::string_view obligation, const Case& c, int number,
                         Finding::Kind kind, const std::string& meaning);
 
 /// Runs one obligation on one case. Throws InputError if the system has no such obligation.
-Outcome run_case(const SystemKernel& kernel, std::string_view obligation, const Case& c, SystemTrial::Alter alter = {});
+Outcome run_case(const SystemKernel& kernel, std::string_view obligation, const Case& c, SystemTrial::Alter alter = {},
+                 SystemTrial::Check check = program::check);
 
 }  // namespace assay::falsify

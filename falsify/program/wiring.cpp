@@ -195,12 +195,15 @@ template <class T>
 std::vector<std::vector<T>> Wiring::results(const ProgramMutant& m, const T& poison) const {
   Execution<T> execution(m.program, m.plan, poison);
   std::vector<std::vector<T>> all;
+  std::vector<T> before;  // the run
+  const auto result = [&](Value v) { return v == m.not_read ? before : read(execution[v]); };
   run_mutant<T>(m, execution, static_cast<int>(kRuns), [&](int run, Execution<T>& memory) {
-    if (run > 0) all.push_back(read(memory[block_.y]));
+    if (run > 0) all.push_back(result(block_.y));
+    if (m.not_read) before = read(memory[m.not_read]);
     set_all(memory, m.program, case_, run);
   });
-  all.push_back(read(execution[block_.y]));
-  for (const Value v : finals_) all.push_back(read(execution[v]));
+  all.push_back(result(block_.y));
+  for (const Value v : finals_) all.push_back(result(v));
   return all;
 }
 

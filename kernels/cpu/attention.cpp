@@ -2,8 +2,9 @@
 #include "ops/attention.hpp"
 
 #include <cmath>
-#include <vector>
+#include <span>
 
+#include "core/scratch.hpp"
 #include "runtime/registry.hpp"
 
 #undef HWY_TARGET_INCLUDE
@@ -26,18 +27,17 @@ struct Buffers {
       : width(packed_width(d)), q(kBlock * width), rows(kKeys * width), transposed(d * kKeys), v(kKeys * width),
         scores(kBlock * kKeys), sums(kBlock * width) {}
 
-  using Floats = std::vector<float>;
   Index width;
-  struct Buffer : Floats {
-    explicit Buffer(Index n) : Floats(static_cast<std::size_t>(n)) {}
+  struct Buffer : Scratch<float> {
+    explicit Buffer(Index n) : Scratch(static_cast<std::size_t>(n), true) {}
   };
   Buffer q, rows, transposed, v, scores, sums;
   float largest[kBlock], total[kBlock];
 };
 
 template <class S>
-void attend(const ops::AttentionArgs& args, Index b, Index g, const std::vector<QueryRow>& rows, Buffers& of) {
-  const Index n = static_cast<Index>(rows.size()), d = args.d, width = of.width;
+void attend(const ops::AttentionArgs& args, Index b, Index g, std::span<const QueryRow> rows, Buffers& of) {
+  const Index n = std::ssize(rows), d = args.d, width = of.width;
   const auto q = head_rows<const S>(args.q), k = head_rows<const S>(args.k), v = head_rows<const S>(args.v);
   Index most = 0, least = rows[0].keys;
   for (Index r = 0; r < n; ++r) {
@@ -88,15 +88,15 @@ template <class S>
 void attend_all(const ops::AttentionArgs& args) {
   const Index group = args.heads / args.kv_heads;
   Buffers buffers(args.d);
-  std::vector<QueryRow> rows;
+  QueryRow rows[kBlock];
   for (Index b = 0; b < args.batch; ++b)
     for (Index g = 0; g < args.kv_heads; ++g)
       for (Index r = 0; r < args.s * group; r += kBlock) {
-        rows.clear();
-        for (Index at = r; at < std::min(r + kBlock, args.s * group); ++at)
-          rows.push_back({at / group, g * group + at % group,
-                          keys_seen(args.causal != 0, args.lengths(b), args.starts(b), at / group)});
-        attend<S>(args, b, g, rows, buffers);
+        const Index n = std::min(kBlock, args.s * group - r);
+        for (Index at = r; at < r + n; ++at)
+          rows[at - r] = {at / group, g * group + at % group,
+                          keys_seen(args.causal != 0, args.lengths(b), args.starts(b), at / group)};
+        attend<S>(args, b, g, std::span(rows).first(static_cast<std::size_t>(n)), buffers);
       }
 }
 

@@ -2,8 +2,9 @@
 #include "ops/attention_backward.hpp"
 
 #include <cmath>
-#include <vector>
+#include <span>
 
+#include "core/scratch.hpp"
 #include "runtime/registry.hpp"
 
 #undef HWY_TARGET_INCLUDE
@@ -22,16 +23,17 @@ struct QueryRow {
   float logsumexp, along;  ///< dy · y
 };
 
-using Floats = std::vector<float>;
-Floats floats(Index n) { return Floats(static_cast<std::size_t>(n)); }
-
 struct Buffers {
   Buffers(Index d, Index t)
-      : width(packed_width(d)), q(floats(kBlock * width)), scaled(q), dy(q), dq(q), k(floats(kKeys * width)), v(k),
-        transposed(floats(d * kKeys)), p(floats(kBlock * kKeys)), ds(p), dk(floats(t * width)), dv(dk) {}
+      : width(packed_width(d)), q(kBlock * width), scaled(kBlock * width), dy(kBlock * width), dq(kBlock * width),
+        k(kKeys * width), v(kKeys * width), transposed(d * kKeys), p(kBlock * kKeys), ds(kBlock * kKeys), dk(t * width),
+        dv(t * width) {}
 
   Index width;
-  Floats q, scaled, dy, dq, k, v, transposed, p, ds, dk, dv;
+  struct Buffer : Scratch<float> {
+    explicit Buffer(Index n) : Scratch(static_cast<std::size_t>(n), true) {}
+  };
+  Buffer q, scaled, dy, dq, k, v, transposed, p, ds, dk, dv;
 };
 
 /// sum_c x[c] y[c] of packed rows.
@@ -56,8 +58,8 @@ void weigh(const QueryRow& row, Index keys, float* p, float* ds) {
 }
 
 template <class S>
-void differentiate(const ops::AttentionBackwardArgs& args, Index b, Index g, std::vector<QueryRow>& rows, Buffers& of) {
-  const Index n = static_cast<Index>(rows.size()), d = args.d, width = of.width;
+void differentiate(const ops::AttentionBackwardArgs& args, Index b, Index g, std::span<QueryRow> rows, Buffers& of) {
+  const Index n = std::ssize(rows), d = args.d, width = of.width;
   const auto q = head_rows<const S>(args.q), k = head_rows<const S>(args.k), v = head_rows<const S>(args.v);
   const auto y = head_rows<const S>(args.y), dy = head_rows<const S>(args.dy);
   Index most = 0, least = args.t;
@@ -120,7 +122,7 @@ template <class S>
 void differentiate_all(const ops::AttentionBackwardArgs& args) {
   const Index group = args.heads / args.kv_heads;
   Buffers buffers(args.d, args.t);
-  std::vector<QueryRow> rows;
+  QueryRow rows[kBlock];
   const FloatTag tag;
   const auto scale = hn::Set(tag, static_cast<float>(args.scale));
   for (Index b = 0; b < args.batch; ++b)
@@ -128,15 +130,15 @@ void differentiate_all(const ops::AttentionBackwardArgs& args) {
       std::fill(buffers.dk.begin(), buffers.dk.end(), 0.0F);
       std::fill(buffers.dv.begin(), buffers.dv.end(), 0.0F);
       for (Index r = 0; r < args.s * group; r += kBlock) {
-        rows.clear();
-        for (Index at = r; at < std::min(r + kBlock, args.s * group); ++at) {
+        const Index n = std::min(kBlock, args.s * group - r);
+        for (Index at = r; at < r + n; ++at) {
           const Index i = at / group, h = g * group + at % group;
           const float logsumexp = args.logsumexp(b, h, i);
           const Index keys =
               logsumexp == -INFINITY ? 0 : keys_seen(args.causal != 0, args.lengths(b), args.starts(b), i);
-          rows.push_back({i, h, keys, logsumexp, 0});
+          rows[at - r] = {i, h, keys, logsumexp, 0};
         }
-        differentiate<S>(args, b, g, rows, buffers);
+        differentiate<S>(args, b, g, std::span(rows).first(static_cast<std::size_t>(n)), buffers);
       }
       for (Index j = 0; j < args.t; ++j) {
         S* const dk = head_rows<S>(args.dk).at(b, j, g);

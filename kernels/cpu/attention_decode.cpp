@@ -3,8 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <vector>
 
+#include "core/scratch.hpp"
 #include "kernels/heads.hpp"
 #include "runtime/registry.hpp"
 
@@ -20,11 +20,13 @@ namespace {
 
 struct Buffers {
   explicit Buffers(Index d)
-      : width(packed_width(d)), q(static_cast<std::size_t>(kBlock * width)), v(static_cast<std::size_t>(kKeys * width)),
-        scores(static_cast<std::size_t>(kBlock * kKeys)), sums(q.size()) {}
+      : width(packed_width(d)), q(kBlock * width), v(kKeys * width), scores(kBlock * kKeys), sums(kBlock * width) {}
 
   Index width;
-  std::vector<float> q, v, scores, sums;
+  struct Buffer : Scratch<float> {
+    explicit Buffer(Index n) : Scratch(static_cast<std::size_t>(n), true) {}
+  };
+  Buffer q, v, scores, sums;
   float largest[kBlock], total[kBlock];
 };
 

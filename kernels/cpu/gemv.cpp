@@ -5,15 +5,14 @@
 #include <fmt/core.h>
 
 #include <climits>
-#include <new>
 
+#include "core/scratch.hpp"
 #include "kernels/cpu/gemm.hpp"
 #include "runtime/registry.hpp"
 
 #ifndef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/gemv.cpp"
 #endif
-#include "hwy/aligned_allocator.h"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 #include "kernels/cpu/simd-inl.hpp"
@@ -107,12 +106,10 @@ void highway(const GemvArgs& args, Device&) {
   if (args.m == 0) return;
   if (args.k == 0) return clear(args);
   const float* x = args.x.data();
-  hwy::AlignedFreeUniquePtr<float[]> gathered;
+  const Scratch<float> gathered(increment(args.x) != 1 ? static_cast<std::size_t>(args.k) : 0);
   if (increment(args.x) != 1) {
-    gathered = hwy::AllocateAligned<float>(static_cast<std::size_t>(args.k));
-    if (!gathered) throw std::bad_alloc();
-    for (Index p = 0; p < args.k; ++p) gathered[static_cast<std::size_t>(p)] = args.x(p);
-    x = gathered.get();
+    for (Index p = 0; p < args.k; ++p) gathered.data()[p] = args.x(p);
+    x = gathered.data();
   }
   HWY_DYNAMIC_DISPATCH(multiply_vector)
   (args.m, args.k, args.a.data(), leading_dimension(args.a), x, args.y.data(), args.y.stride(0));

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "kernels/cpu/affine_product.hpp"
+#include "kernels/cpu/scratch_device.hpp"
 #include "kernels/lora.hpp"
 #include "runtime/registry.hpp"
 
@@ -15,22 +16,24 @@ std::optional<std::string> refusal(const LoraLinearBackwardArgs& args) {
   return openblas_refuses(args.x, args.weight, args.a, args.b, args.t, args.dy, args.dx, args.da, args.db);
 }
 
-const KernelRegistration openblas_kernel{
-    {.id = "lora_linear_backward/cpu/openblas",
-     .batch_invariant = false,
-     .summary = kOpenblas,
-     .run = &run_typed<LoraLinearBackwardArgs, &lora_linear_backward_by<&multiply_openblas>>,
-     .refuse = &refuse_typed<LoraLinearBackwardArgs, &refusal>}};
-const KernelRegistration tiled_kernel{
-    {.id = "lora_linear_backward/cpu/highway_tiled",
-     .summary = kHighwayTiled,
-     .run = &run_typed<LoraLinearBackwardArgs, &lora_linear_backward_by<&multiply_tiled>>}};
-const KernelRegistration dispatch_kernel{
-    {.id = "lora_linear_backward/cpu/dispatch",
-     .batch_invariant = false,
-     .summary = kDispatch,
-     .run = &run_typed<LoraLinearBackwardArgs, &lora_linear_backward_by<&multiply_dispatch>>,
-     .priority = 1}};
+template <void (*multiply)(const AffineProduct&, Device&)>
+void backward(const LoraLinearBackwardArgs& args, Device& device) {
+  lora_linear_backward_by<multiply>(args, scratch_of(device));
+}
+
+const KernelRegistration openblas_kernel{{.id = "lora_linear_backward/cpu/openblas",
+                                          .batch_invariant = false,
+                                          .summary = kOpenblas,
+                                          .run = &run_typed<LoraLinearBackwardArgs, &backward<&multiply_openblas>>,
+                                          .refuse = &refuse_typed<LoraLinearBackwardArgs, &refusal>}};
+const KernelRegistration tiled_kernel{{.id = "lora_linear_backward/cpu/highway_tiled",
+                                       .summary = kHighwayTiled,
+                                       .run = &run_typed<LoraLinearBackwardArgs, &backward<&multiply_tiled>>}};
+const KernelRegistration dispatch_kernel{{.id = "lora_linear_backward/cpu/dispatch",
+                                          .batch_invariant = false,
+                                          .summary = kDispatch,
+                                          .run = &run_typed<LoraLinearBackwardArgs, &backward<&multiply_dispatch>>,
+                                          .priority = 1}};
 
 }  // namespace
 }  // namespace assay::cpu

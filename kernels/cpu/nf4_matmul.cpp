@@ -2,15 +2,14 @@
 #include "ops/nf4_matmul.hpp"
 
 #include <algorithm>
-#include <new>
 
+#include "core/scratch.hpp"
 #include "kernels/cpu/nf4_product.hpp"
 #include "runtime/registry.hpp"
 
 #ifndef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/nf4_matmul.cpp"
 #endif
-#include "hwy/aligned_allocator.h"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 #include "kernels/cpu/nf4-inl.hpp"
@@ -82,16 +81,15 @@ void highway(const Nf4MatmulArgs& args, Device&) {
      {args.dx.data() + i * rows_of(args.dx).ld, rows_of(args.dx).ld});
     return;
   }
-  const auto panel = hwy::AllocateAligned<float>(static_cast<std::size_t>(std::min(kPanel, args.k) * args.n));
-  if (!panel) throw std::bad_alloc();
+  const Scratch<float> panel(static_cast<std::size_t>(std::min(kPanel, args.k) * args.n));
   for (Index p = 0; p < args.k; p += kPanel) {
     const Index columns = std::min(kPanel, args.k - p);
-    HWY_DYNAMIC_DISPATCH(decode_columns)(w, p, columns, panel.get());
+    HWY_DYNAMIC_DISPATCH(decode_columns)(w, p, columns, panel.data());
     tiled_gemm({args.m,
                 args.n,
                 columns,
                 operand(args.dy, false),
-                {panel.get(), columns, false},
+                {panel.data(), columns, false},
                 args.dx.data() + p,
                 leading_dimension(args.dx)});
   }

@@ -2,15 +2,14 @@
 #include "ops/nf4_matmul_nt.hpp"
 
 #include <algorithm>
-#include <new>
 
+#include "core/scratch.hpp"
 #include "kernels/cpu/nf4_product.hpp"
 #include "runtime/registry.hpp"
 
 #ifndef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/nf4_matmul_nt.cpp"
 #endif
-#include "hwy/aligned_allocator.h"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 #include "kernels/cpu/nf4-inl.hpp"
@@ -101,16 +100,15 @@ void highway(const Nf4MatmulNtArgs& args, Device&) {
      {args.y.data() + i * rows_of(args.y).ld, rows_of(args.y).ld});
     return;
   }
-  const auto panel = hwy::AllocateAligned<float>(static_cast<std::size_t>(std::min(kPanel, args.n) * args.k));
-  if (!panel) throw std::bad_alloc();
+  const Scratch<float> panel(static_cast<std::size_t>(std::min(kPanel, args.n) * args.k));
   for (Index j = 0; j < args.n; j += kPanel) {
     const Index rows = std::min(kPanel, args.n - j);
-    HWY_DYNAMIC_DISPATCH(decode_rows)(w, j, rows, panel.get());
+    HWY_DYNAMIC_DISPATCH(decode_rows)(w, j, rows, panel.data());
     tiled_gemm({args.m,
                 args.k,
                 rows,
                 operand(args.x, false),
-                {panel.get(), args.k, true},
+                {panel.data(), args.k, true},
                 args.y.data() + j,
                 leading_dimension(args.y)});
   }

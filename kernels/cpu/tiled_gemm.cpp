@@ -2,13 +2,12 @@
 // masked at the right edge, so that no size is padded and only the tensors are touched. Large products are blocked and
 // packed after Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication", ACM TOMS 34(3), 2008.
 #include <cstring>
-#include <new>
 
+#include "core/scratch.hpp"
 #include "kernels/cpu/gemm.hpp"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/tiled_gemm.cpp"
-#include "hwy/aligned_allocator.h"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 #include "kernels/cpu/gemm_tile-inl.hpp"
@@ -117,31 +116,25 @@ void multiply_packed(const float* a, Index rows, const float* b, Index cols, Ind
   }
 }
 
-hwy::AlignedFreeUniquePtr<float[]> scratch(Index floats) {
-  auto memory = hwy::AllocateAligned<float>(static_cast<std::size_t>(floats));
-  if (!memory) throw std::bad_alloc();
-  return memory;
-}
-
 /// Computes large products: packs blocks of A and B in the order in which the tiles read them.
 void multiply_blocked(const GemmCall& g) {
   const Index depth = std::min(g.k, kBlockK);
-  const auto a = scratch(std::min(g.m, kBlockM) * depth);
-  const auto b = scratch(ceil_div(std::min(g.n, kBlockN), kTileCols) * kTileCols * depth);
+  const Scratch<float> a(static_cast<std::size_t>(std::min(g.m, kBlockM) * depth)),
+      b(static_cast<std::size_t>(ceil_div(std::min(g.n, kBlockN), kTileCols) * kTileCols * depth));
   for (Index j = 0; j < g.n; j += kBlockN) {
     const Index cols = std::min(kBlockN, g.n - j);
     for (Index p = 0; p < g.k; p += kBlockK) {
       const Index k = std::min(kBlockK, g.k - p);
       for (Index q = 0; q < cols; q += kTileCols)
-        pack_b(g.b, p, k, j + q, std::min(kTileCols, cols - q), b.get() + q * k);
+        pack_b(g.b, p, k, j + q, std::min(kTileCols, cols - q), b.data() + q * k);
       for (Index i = 0; i < g.m; i += kBlockM) {
         const Index rows = std::min(kBlockM, g.m - i);
         for_each_row_tile(rows, tile_rows(2),
-                          [&](Index r, Index tile) { pack_a(g.a, i + r, tile, p, k, a.get() + r * k); });
+                          [&](Index r, Index tile) { pack_a(g.a, i + r, tile, p, k, a.data() + r * k); });
         float* const c = g.c + i * g.ldc + j;
         // Later blocks of k are added to the earlier ones.
         const float* const addend = p > 0 ? c : g.addend ? g.addend + i * g.addend_ld + j : nullptr;
-        multiply_packed(a.get(), rows, b.get(), cols, k, c, g.ldc, g.scale, addend, p > 0 ? g.ldc : g.addend_ld);
+        multiply_packed(a.data(), rows, b.data(), cols, k, c, g.ldc, g.scale, addend, p > 0 ? g.ldc : g.addend_ld);
       }
     }
   }

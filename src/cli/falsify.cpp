@@ -34,6 +34,7 @@ struct Options : Output {
   std::string backend, kernel, obligation, shard, time, kernel_time, report, journal, dims, limit = "10s";
   int cases = falsify::kDefaultCases;
   Index largest = 0;
+  std::int64_t elements = 0;
   int jobs = 0;
   std::string seed = "1";
   bool first = false;
@@ -122,6 +123,7 @@ nlohmann::json settings(const Options& o) {
                           {"obligation", o.obligation},
                           {"shard", o.shard}};
   if (!o.dims.empty()) settings["dims"] = o.dims;
+  if (o.elements != 0) settings["elements"] = o.elements;
   return settings;
 }
 
@@ -187,6 +189,7 @@ falsify::CampaignOptions campaign_options(const Options& o, std::size_t kernels,
     options.time = parse_duration("--time", o.time) * std::min(jobs_for(o.jobs), count) / count;
     options.cases = 1'000'000'000;
   }
+  if (o.elements != 0) options.cases = 1'000'000'000;
   if (!o.kernel_time.empty()) {
     options.time = parse_duration("--kernel-time", o.kernel_time);
     options.to_floor = true;
@@ -256,12 +259,13 @@ int run_systems(const Options& o) {
   falsify::CampaignOptions options = campaign_options(o, chosen.size(), parse_duration("--limit", o.limit));
   options.dims = dims_of_system(o.ops, o.dims, options.seed);
   return run_campaigns(o, options, own(all), own(chosen), nullptr, [&](const auto& progress, auto* journal) {
-    return falsify_systems(chosen, options, jobs_for(o.jobs), progress, journal);
+    return falsify_systems(chosen, options, jobs_for(o.jobs), progress, journal, o.elements);
   });
 }
 
 int run(const Options& o) {
   if (name_systems(o.ops)) return run_systems(o);
+  if (o.elements != 0) throw InputError("--elements", "ends the campaigns of systems", "name one, or give --cases");
   const std::chrono::milliseconds limit = limit_of(o.foreign.python, parse_duration("--limit", o.limit));
   const std::unique_ptr<plugin::ForeignKernel> foreign = foreign_kernel(o.foreign, limit);
   const std::vector<const Kernel*> all = select(o, foreign.get());
@@ -298,6 +302,11 @@ Command add_falsify(Parser& parser) {
                          .range(1, 1'000'000'000);
   const auto time =
       command.option("--time", o->time, "Run about this long instead, as in 90s, 10m, 2h").excludes(cases);
+  command
+      .option("--elements", o->elements,
+              "Of a system: run until so many elements are compared instead, as in 100000000 of FALSIFY-SYS-001")
+      .range(1, 1'000'000'000'000)
+      .excludes(cases);
   command
       .option("--kernel-time", o->kernel_time,
               "End each kernel's campaign after this time, but not while its verdict would be thin")

@@ -36,6 +36,7 @@ struct Options : Output {
   std::string model, tokens = "1", backend = "cpu", weights = "f32", temperature = "0", seed = "1", kernel;
   int count = 16, capacity = 0, chunk = 0, layers = 0;
   bool profile = false, check = false, random = false;
+  Index check_every = 0;
 };
 
 double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
@@ -201,6 +202,8 @@ int run(const Options& o) {
   };
   if (kernel != nullptr && kernel->backend != device.backend())
     throw InputError("--kernel " + o.kernel, fmt::format("runs on {}", name(kernel->backend)), "give its --backend");
+  falsify::CheckedRun checked;
+  options.check = falsify::steps_within_bounds(checked, seed), options.check_every = o.check_every;
   Decoder decoder(config, {.capacity = o.capacity > 0 ? o.capacity : needed, .chunk = o.chunk}, device, options);
   if (kernel != nullptr && !chosen)
     throw InputError("--kernel " + o.kernel, fmt::format("no step of the model is {}", kernel->op),
@@ -210,24 +213,30 @@ int run(const Options& o) {
   if (o.random) initialize(session, seed);
   else load(session, program::Weights(folder));
   falsify::Random random(seed);
-  json j{{"schema", "assay-run/1"}, {"device", device.description()}, {"prompt", prompt.size()}};
-  auto begin = Clock::now();
-  std::vector<std::int32_t> made{choose(decoder.prompt(0, prompt), temperature, random)};
-  j["prompt_seconds"] = seconds_since(begin);
-  begin = Clock::now();
-  while (std::ssize(made) < o.count) made.push_back(choose(decoder.step(std::span(made).last(1)), temperature, random));
-  j["decode_seconds"] = seconds_since(begin);
+  json j{{"schema", "assay-run/1"},
+         {"device", device.description()},
+         {"prompt", prompt.size()},
+         {"prompt_seconds", 0.0},
+         {"decode_seconds", 0.0}};
+  std::vector<std::int32_t> made;
+  bool right = true;
+  try {
+    auto begin = Clock::now();
+    made.push_back(choose(decoder.prompt(0, prompt), temperature, random));
+    j["prompt_seconds"] = seconds_since(begin);
+    begin = Clock::now();
+    while (std::ssize(made) < o.count)
+      made.push_back(choose(decoder.step(std::span(made).last(1)), temperature, random));
+    j["decode_seconds"] = seconds_since(begin);
+    if (o.check) session.run(program::Check::steps);
+  } catch (const falsify::WrongStep& wrong) {
+    right = false;
+    j["checked"]["fault"] = wrong.what();
+  }
   j["tokens"] = made;
   j["memory"] = memory(session);
-  bool right = true;
-  if (o.check) {
-    const falsify::CheckedRun checked = falsify::check_steps(session, seed);
-    j["checked"] = {{"steps", checked.steps}, {"elements", checked.elements}, {"worst", checked.worst}};
-    right = !checked.fault;
-    if (checked.fault)
-      j["checked"]["fault"] =
-          fmt::format("{}: {}: {}", checked.fault->label, checked.fault->value, checked.fault->finding.message);
-  }
+  if (o.check || o.check_every > 0)
+    j["checked"].update({{"steps", checked.steps}, {"elements", checked.elements}, {"worst", checked.worst}});
   if (o.profile) j["profile"] = profile(session);
   if (o.json) fmt::print("{}\n", j.dump(1));
   else print(j);
@@ -257,6 +266,10 @@ Command add_run(Parser& parser) {
   command.flag("--random", o->random, "Weights as they begin, by the seed, in place of a model's");
   command.flag("--profile", o->profile, "Device time of every pass, bytes, and their share of a copy's bandwidth");
   command.flag("--check", o->check, "Holds every step of one more token to its own bound");
+  command
+      .option("--check-every", o->check_every,
+              "Holds every step of every N-th token to its own bound; stops at the first wrong one")
+      .range(1, 1 << 20);
   return {command, [o] { return run(*o); }};
 }
 

@@ -83,7 +83,8 @@ std::vector<Index> dims_of_system(const std::vector<std::string>& names, const s
 }
 
 std::vector<json> falsify_systems(const std::vector<SystemKernel>& chosen, const falsify::CampaignOptions& options,
-                                  int jobs, const falsify::PoolProgress& progress, falsify::Journal* journal) {
+                                  int jobs, const falsify::PoolProgress& progress, falsify::Journal* journal,
+                                  std::int64_t elements) {
   std::map<std::string, Last> last;  // by kernel
   std::vector<falsify::Task> tasks;
   for (const SystemKernel& k : chosen) {
@@ -103,7 +104,8 @@ std::vector<json> falsify_systems(const std::vector<SystemKernel>& chosen, const
                       hang ? "its steps take longer than --limit each"
                            : fmt::format("the process that runs the program ended with wait status {:#x}", status));
     };
-    tasks.push_back({id, [&k, &options, before] { return run_campaign(k, options, before); }, died});
+    tasks.push_back(
+        {id, [&k, &options, before, elements] { return run_campaign(k, options, before, elements); }, died});
   }
   falsify::PoolStatus status{.kernels = static_cast<int>(tasks.size())};
   const auto tick = [&](const json* ended) {
@@ -249,6 +251,7 @@ std::vector<falsify::ProgramMutant> all_mutants(falsify::BlockPart part, const W
   };
   const bool decodes = part == falsify::BlockPart::decode;
   plant_all(decodes ? falsify::decode_faults() : falsify::block_faults());
+  if (!decodes && part != falsify::BlockPart::feed_forward) plant_all(falsify::batch_faults());
   if (part == falsify::BlockPart::training) plant_all(falsify::training_faults());
   return planted;
 }

@@ -23,11 +23,11 @@ std::vector<falsify::SystemKernel> kernels_of_systems(const std::vector<std::str
 std::vector<Index> dims_of_system(const std::vector<std::string>& systems, const std::string& dims, std::uint64_t seed);
 
 /// Returns the kernels of a report. With a journal, those finished there are not run again, and each is recorded. Throws
-/// EndedBySignal as run_pool() does.
+/// EndedBySignal as run_pool() does. Each campaign ends once it has compared `elements` elements, if that is not 0.
 std::vector<nlohmann::json> falsify_systems(const std::vector<falsify::SystemKernel>& chosen,
                                             const falsify::CampaignOptions& options, int jobs,
                                             const falsify::PoolProgress& progress = {},
-                                            falsify::Journal* journal = nullptr);
+                                            falsify::Journal* journal = nullptr, std::int64_t elements = 0);
 
 /// Runs a replay file again if it is a system's: returns the exit code.
 std::optional<int> replay_system(const std::string& file, bool as_json);

@@ -148,18 +148,17 @@ void TrainingRun::make_trainer() {
     chosen = chosen || its;
     return its ? kernel : nullptr;
   };
+  options.check = falsify::steps_within_bounds(checked_, s_.seed);
   trainer_ = std::make_unique<Trainer>(s_.classifier, s_.options, device_, options);
   if (kernel != nullptr && !chosen)
     throw InputError("--kernel " + o_.kernel, fmt::format("no step of the training is {}", kernel->op),
                      "name a kernel of an operation that it has");
   trainer_->set_runner([this](std::string_view name, Session& session) {
-    if (!checking_) return session.run();
-    const falsify::CheckedRun run = falsify::check_steps(session, s_.seed);
-    checked_.steps += run.steps, checked_.elements += run.elements,
-        checked_.worst = std::max(checked_.worst, run.worst);
-    if (run.fault)
-      throw WrongStep{fmt::format("update {}, {}: {}: {}: {}", curve_.size() + 1, name, run.fault->label,
-                                  run.fault->value, run.fault->finding.message)};
+    try {
+      session.run(checking_ ? program::Check::steps : program::Check::none);
+    } catch (const falsify::WrongStep& wrong) {
+      throw WrongStep{fmt::format("update {}, {}: {}", curve_.size() + 1, name, wrong.what())};
+    }
   });
 }
 

@@ -13,7 +13,8 @@ namespace assay::program {
 struct Plan {
   std::vector<std::int32_t> slot_of;  ///< of each storage
   std::vector<std::size_t> slot_bytes;
-  std::size_t bytes = 0;  ///< of all slots
+  std::size_t scratch_bytes = 0;  ///< that host kernels work in, of the kernel that needs most; a session's plan has it
+  std::size_t bytes = 0;          ///< of all slots and the scratch
 };
 
 /// With `reuse` false every storage has a slot of its own. O(storages x slots).

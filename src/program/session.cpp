@@ -7,6 +7,7 @@
 
 #include "contract/enforce.hpp"
 #include "core/errors.hpp"
+#include "core/scratch.hpp"
 #include "serve/reservation.hpp"
 #include "serve/select.hpp"
 #include "serve/serve.hpp"
@@ -21,8 +22,18 @@ double seconds_since(std::chrono::steady_clock::time_point begin) {
 }  // namespace
 
 Session::Session(Program program, Device& device, SessionOptions options)
-    : program_(std::move(program)), device_(device), plan_(program::plan(program_, options.reuse)) {
-  allocate(options.shares);
+    : program_(std::move(program)), device_(device), plan_(program::plan(program_, options.reuse)),
+      check_(std::move(options.check)), check_every_(options.check_every) {
+  if (check_every_ > 0 && !check_)
+    throw InputError("check_every", "nothing checks a run", "give SessionOptions::check");
+  slots_.resize(plan_.slot_bytes.size());
+  std::vector<bool> own(slots_.size(), true);
+  if (options.shares != nullptr) share(*options.shares, own);
+  std::size_t bytes = 0;
+  for (std::size_t s = 0; s < slots_.size(); ++s) bytes += own[s] ? plan_.slot_bytes[s] : 0;
+  { const Reservation fits(device_, bytes); }  // before anything is allocated, as kernels are prepared on memory
+  choose_kernels(options.choose);
+  allocate(bytes + plan_.scratch_bytes, own);
   last_user_.assign(slots_.size(), -1);
   for (std::size_t i = 0; i < program_.storages.size(); ++i)
     if (program_.storages[i].kind != Kind::temporary) last_user_[slot(i)] = static_cast<std::int32_t>(i);
@@ -34,19 +45,29 @@ Session::Session(Program program, Device& device, SessionOptions options)
       const std::int32_t storage = program_[v].storage;
       last_user_[slot(static_cast<std::size_t>(storage))] = storage;
     }
-    const Kernel* chosen = options.choose ? options.choose(step) : nullptr;
-    try {
-      kernels_.push_back(chosen != nullptr ? chosen : &select_kernel(step.op->name, device_.backend(), call));
-      Call dense = call;  // as Device::prepare() takes it
-      for (Tensor& t : dense.tensors) t.strides = row_major_strides(t.shape);
-      device_.prepare(*kernels_.back(), dense);
-    } catch (const Unavailable& e) {
-      throw Unavailable(fmt::format("{} for {}", e.subject, describe(step)), e.why);
-    }
     calls_.push_back(std::move(call));
     add_preconditions(s);
   }
   record();
+}
+
+void Session::choose_kernels(const std::function<const Kernel*(const Step&)>& choose) {
+  ScratchScope scratch;
+  for (const Step& step : program_.steps) {
+    Call call{step.dims, step.params, {}};  // without memory
+    for (const Value v : step.tensors)
+      call.tensors.push_back({program_.storage_of(v).dtype, nullptr, program_[v].shape, program_[v].strides});
+    const Kernel* chosen = choose ? choose(step) : nullptr;
+    try {
+      kernels_.push_back(chosen != nullptr ? chosen : &select_kernel(step.op->name, device_.backend(), call));
+      for (Tensor& t : call.tensors) t.strides = row_major_strides(t.shape);  // as Device::prepare() takes it
+      device_.prepare(*kernels_.back(), call);
+    } catch (const Unavailable& e) {
+      throw Unavailable(fmt::format("{} for {}", e.subject, describe(step)), e.why);
+    }
+  }
+  plan_.scratch_bytes = scratch.most();
+  plan_.bytes += plan_.scratch_bytes;
 }
 
 void Session::record() {
@@ -73,18 +94,17 @@ void Session::set_param(std::string_view label, std::string_view param, double v
   if (recording_) record();
 }
 
-void Session::allocate(const Session* shares) {
-  slots_.resize(plan_.slot_bytes.size());
-  std::vector<bool> own(slots_.size(), true);
-  if (shares != nullptr) share(*shares, own);
-  std::size_t bytes = 0;
-  for (std::size_t s = 0; s < slots_.size(); ++s) bytes += own[s] ? plan_.slot_bytes[s] : 0;
+void Session::allocate(std::size_t bytes, const std::vector<bool>& own) {
   {
     const Reservation reservation(device_, bytes);  // refuses all of it, or none
     for (std::size_t s = 0; s < slots_.size(); ++s) {
       if (!own[s]) continue;
       buffers_.push_back(device_.allocate(plan_.slot_bytes[s]));
       slots_[s] = static_cast<std::byte*>(buffers_.back().address());
+    }
+    if (plan_.scratch_bytes > 0) {
+      buffers_.push_back(device_.allocate(plan_.scratch_bytes));
+      scratch_ = {static_cast<std::byte*>(buffers_.back().address()), plan_.scratch_bytes};
     }
   }
   for (std::size_t s = 0; s < slots_.size(); ++s)
@@ -213,7 +233,19 @@ void Session::check(Precondition& p) {
   p.due = !p.lasts;
 }
 
-void Session::run() {
+void Session::run(Check check) {
+  if (checking_) return run_unchecked();
+  const bool due = check_every_ > 0 && ++runs_ % check_every_ == 0;
+  if (check == Check::none && !due) return run_unchecked();
+  if (!check_) throw InputError("Check::steps", "nothing checks a run", "give SessionOptions::check");
+  struct Flag {
+    bool& of;
+    ~Flag() { of = false; }
+  } const during{checking_ = true};
+  check_(*this);
+}
+
+void Session::run_unchecked() {
   for (Precondition& p : preconditions_)
     if (p.due) check(p);
   if (const trace::Scope program("program", [](trace::Span&) {}); program.recording()) return run_in_spans();
@@ -221,6 +253,7 @@ void Session::run() {
     recording_->run();
     return;
   }
+  const ScratchScope scratch(scratch_);
   const auto begin = std::chrono::steady_clock::now();
   for (std::size_t s = 0; s < calls_.size(); ++s) kernels_[s]->run(calls_[s], device_);
   device_.synchronize();
@@ -228,6 +261,7 @@ void Session::run() {
 }
 
 void Session::run_in_spans() {
+  const ScratchScope scratch(scratch_);
   for (std::size_t s = 0; s < calls_.size(); ++s) {
     const Step& step = program_.steps[s];
     const trace::Scope span(step.op->name, [&](trace::Span& made) {
@@ -240,6 +274,7 @@ void Session::run_in_spans() {
 }
 
 std::vector<double> Session::step_seconds() {
+  const ScratchScope scratch(scratch_);
   std::vector<double> seconds;
   for (std::size_t s = 0; s < calls_.size(); ++s) {
     const auto step = [&] { kernels_[s]->run(calls_[s], device_); };

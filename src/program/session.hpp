@@ -15,6 +15,9 @@ namespace assay::program {
 
 class Session;
 
+/// Whether a run holds its own steps to their bounds.
+enum class Check { none, steps };
+
 struct SessionOptions {
   bool reuse = true;  ///< temporaries share slots (plan.hpp)
   /// The kernel of a step; null, or a null result: the back end's preferred one.
@@ -22,13 +25,17 @@ struct SessionOptions {
   /// Another one, whose parameters, states and gradients of the same name are shared. It outlives the new one, and is on
   /// the same device.
   const Session* shares = nullptr;
+  /// Makes the runs that are checked: falsify::steps_within_bounds() (falsify/program/check.hpp). Runs within it are not
+  /// checked.
+  std::function<void(Session&)> check{};
+  Index check_every = 0;  ///< so many runs, of which the last one is checked; 0: those of Check::steps alone
 };
 
 class Session {
  public:
-  /// Reserves the plan's memory, allocates it, chooses a kernel for each step and prepares it. Parameters, states and
-  /// inputs hold zeros. Throws Unavailable where the memory does not fit, before any of it is allocated, or where no
-  /// kernel takes a step; InputError where a precondition reads elements that a step computes, or where a shared storage
+  /// Chooses a kernel for each step and prepares it, then reserves the plan's memory and allocates it. Parameters,
+  /// states and inputs hold zeros. Throws Unavailable where the memory does not fit, before any of it is allocated, or
+  /// where no kernel takes a step; InputError where a precondition reads elements that a step computes, or where a shared storage
   /// has another layout.
   Session(Program program, Device& device, SessionOptions options = {});
 
@@ -54,7 +61,8 @@ class Session {
   /// Runs every step, and returns when the results may be read. Allocates nothing. Evaluates the contracts'
   /// preconditions, those of inputs alone only after a set(). Throws ContractViolation or what the device throws.
   /// While spans are recorded (serve/trace.hpp), each step runs alone, in a span of its own inside the span "program".
-  void run();
+  /// A checked run, which allocates, costs more and throws what SessionOptions::check throws, leaves the same results.
+  void run(Check check = Check::none);
   /// Returns the seconds that the device took for the last run without spans: by the device's clock, or by the host's where kernels
   /// run on the host. Throws Unavailable if the device has no clock.
   double seconds() const { return recording_ ? recording_->seconds() : seconds_; }
@@ -86,13 +94,15 @@ class Session {
     bool due = true;
   };
 
-  void allocate(const Session* shares);
+  void choose_kernels(const std::function<const Kernel*(const Step&)>& choose);
+  void allocate(std::size_t bytes, const std::vector<bool>& own);
   void record();
   void share(const Session& other, std::vector<bool>& own);
   void add_preconditions(std::size_t step);
   void check(Precondition& precondition);
   void clear(std::size_t slot);
   std::size_t slot(std::size_t storage) const { return static_cast<std::size_t>(plan_.slot_of[storage]); }
+  void run_unchecked();
   void run_in_spans();
   Tensor tensor(Value v) const;
   void expect_readable(Value v, std::size_t bytes) const;
@@ -102,12 +112,16 @@ class Session {
   Plan plan_;
   std::vector<Buffer> buffers_;
   std::vector<std::byte*> slots_;  ///< addresses
+  std::span<std::byte> scratch_;   ///< of host kernels
   std::vector<Call> calls_;
   std::vector<const Kernel*> kernels_;
   std::vector<std::int32_t> last_user_;      ///< of each slot: the storage that holds it after a run
   std::unique_ptr<RecordedWork> recording_;  ///< all steps; null where the device runs kernels at once
   double seconds_ = 0;                       ///< of the last run on the host
   std::vector<Precondition> preconditions_;
+  std::function<void(Session&)> check_;
+  Index check_every_, runs_ = 0;
+  bool checking_ = false;
 };
 
 }  // namespace assay::program

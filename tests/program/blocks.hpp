@@ -56,7 +56,8 @@ inline std::vector<BlockCase> block_cases() {
           {"tied_loss", model, Part::loss, 4, 3},
           {"untied_loss", untied, Part::loss},
           {"batch", full(), Part::layer, 3, 3, 2},
-          {"batch_loss", untied, Part::loss, 2, 2, 2}};
+          {"batch_loss", untied, Part::loss, 2, 2, 2},
+          {"recomputed_loss", model, Part::loss, 4, 3, 1, 0, 0, true}};
 }
 
 inline BlockCase block_case(std::string_view name) {

@@ -215,6 +215,87 @@ TEST(CheckedSteps, LongOnesAreSampled) {
   EXPECT_EQ(fault_of(run(&wrong)).step, 0u);
 }
 
+/// Long steps are judged while later ones run.
+TEST(CheckedSteps, TheFirstOfSeveralWrongOnesIsNamed) {
+  Builder b;
+  Value x = b.input("x", {64, 64});
+  for (const char* name : {"long", "short", "last"}) {
+    const Builder::Scope scope(b, name);
+    x = matmul_nt(b, x, b.parameter("w", {64, 64}));
+    x = scale(b, x, 0.5);
+  }
+  b.output(x);
+  const Program program = b.take();
+  const Kernel product = then("matmul_nt", [](const Call&call) { *static_cast<float*>(call.tensors[2].data) += 100; }),
+               factor = then("scale", [](const Call&call) { *static_cast<float*>(call.tensors[1].data) += 100; });
+  for (std::size_t first = 0; first < program.steps.size(); ++first)
+    for (std::size_t second = first; second < program.steps.size(); ++second) {
+      std::size_t chosen = 0;
+      Session session(program, device(Backend::cpu), {.choose = [&](const Step& step) -> const Kernel* {
+                        const std::size_t s = chosen++;
+                        if (s != first && s != second) return nullptr;
+                        return step.op->name == "scale" ? &factor : &product;
+                      }});
+      set_leaves(session);
+      const CheckedRun run = check_steps(session);
+      EXPECT_EQ(fault_of(run).step, first);
+      EXPECT_EQ(run.steps, first);
+    }
+}
+
+TEST(CheckedSessions, CheckOneRunInSoManyAndThoseAskedFor) {
+  const Differentiated d = block();
+  CheckedRun all;
+  int calls = 0;
+  const Kernel counts = then("silu_mul", [&](const Call&) { ++calls; });
+  Session checked(d.program, device(Backend::cpu),
+                  {.choose = [&](const Step&step) { return step.op->name == "silu_mul" ? &counts : nullptr; },
+                   .check = falsify::steps_within_bounds(all),
+                   .check_every = 3}),
+      plain(d.program, device(Backend::cpu));
+  set_leaves(checked), set_leaves(plain);
+  calls = 0;
+  for (int run = 1; run <= 7; ++run) {
+    checked.run(), plain.run();
+    EXPECT_EQ(all.steps, static_cast<std::size_t>(run / 3) * d.program.steps.size());
+    EXPECT_EQ(calls, run + run / 3);  // a checked run is made as a whole and step by step
+  }
+  checked.run(Check::steps), plain.run();
+  EXPECT_EQ(all.steps, 3 * d.program.steps.size());
+  EXPECT_GT(all.elements, 0);
+  for (const Value g : d.gradients) EXPECT_EQ(checked.get<float>(g), plain.get<float>(g));
+  EXPECT_THROW(plain.run(Check::steps), InputError);
+  EXPECT_THROW(Session(d.program, device(Backend::cpu), {.check_every = 2}), InputError);
+}
+
+TEST(CheckedSessions, ThrowWhatIsWrongAndGoOn) {
+  const Differentiated d = block();
+  CheckedRun all;
+  bool wrong = false;
+  const Kernel sometimes = then("silu_mul", [&](const Call& call) {
+    if (wrong) *static_cast<float*>(call.tensors.back().data) += 100;
+  });
+  Session session(d.program, device(Backend::cpu),
+                  {.choose = [&](const Step& step) { return step.op->name == "silu_mul" ? &sometimes : nullptr; },
+                   .check = falsify::steps_within_bounds(all)});
+  set_leaves(session);
+  wrong = true;
+  session.run();  // nobody looks
+  EXPECT_FALSE(all.fault);
+  try {
+    session.run(Check::steps);
+    ADD_FAILURE();
+  } catch (const falsify::WrongStep& e) {
+    EXPECT_EQ(e.fault.label, "mlp.silu_mul (silu_mul)");
+    EXPECT_NE(std::string(e.what()).find("mlp.silu_mul (silu_mul): mlp.silu_mul.y: "), std::string::npos) << e.what();
+  }
+  EXPECT_TRUE(all.fault);
+  wrong = false;
+  const std::size_t before = all.steps;
+  EXPECT_NO_THROW(session.run(Check::steps));
+  EXPECT_EQ(all.steps, before + d.program.steps.size());
+}
+
 TEST(CheckedMemory, AStepLeavesWhatItReads) {
   const Differentiated d = block();
   const Kernel writes = then("rmsnorm", [](const Call& call) { static_cast<float*>(call.tensors[0].data)[4] += 1; });

@@ -1,11 +1,16 @@
-// A token costs no allocation, one submission and one readback on every back end.
+// A run costs no allocation and one submission, and a token one readback, on every back end.
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <cstdlib>
 #include <cstring>
+#include <map>
+#include <new>
+#include <set>
 #include <utility>
 
 #include "blocks.hpp"
+#include "core/scratch.hpp"
 #include "on_device.hpp"
 #include "program/model/decode.hpp"
 #include "program/model/parameters.hpp"
@@ -14,6 +19,27 @@
 #ifdef ASSAY_VULKAN
 #include "runtime/vulkan/context.hpp"
 #endif
+
+namespace {
+thread_local std::int64_t from_the_heap = 0;
+
+void* counted_new(std::size_t bytes, std::size_t alignment) {
+  ++from_the_heap;
+  void* const address = std::aligned_alloc(alignment, (bytes + alignment) / alignment * alignment);
+  if (address == nullptr) throw std::bad_alloc();
+  return address;
+}
+}  // namespace
+
+// Of this whole test program.
+void* operator new(std::size_t bytes) { return counted_new(bytes, alignof(std::max_align_t)); }
+void* operator new(std::size_t bytes, std::align_val_t alignment) {
+  return counted_new(bytes, static_cast<std::size_t>(alignment));
+}
+void operator delete(void* address) noexcept { std::free(address); }
+void operator delete(void* address, std::size_t) noexcept { std::free(address); }
+void operator delete(void* address, std::align_val_t) noexcept { std::free(address); }
+void operator delete(void* address, std::size_t, std::align_val_t) noexcept { std::free(address); }
 
 namespace assay::program::per_token_test {
 namespace {
@@ -169,21 +195,125 @@ TEST_P(Tokens, OfATrainingForwardPassAreOneSubmission) {
 
 INSTANTIATE_TEST_SUITE_P(On, Tokens, testing::ValuesIn(built_backends()), backend_name);
 
+/// Blocks whose runs are counted, forward and backward: small, and of several tiles of every product.
+std::vector<BlockCase> counted_blocks() {
+  BlockCase small = block_case("lora_on_all_attention"), layer = block_case("lora_on_all"), large = layer;
+  large.name = "large", large.s = large.length = 210;
+  large.config.hidden = 210, large.config.intermediate = 230, large.config.head_dim = 48;
+  return {small, layer, large, block_case("recomputed_loss")};
+}
+
+/// The preferred kernels, or those that pack products into memory of their own.
+using Choice = std::function<const Kernel*(const Step&)>;
+const Kernel* packs(const Step& step) {
+  const auto found = std::ranges::find(kernels(), std::string(step.op->name) + "/cpu/highway_tiled", &Kernel::id);
+  return found == kernels().end() ? nullptr : &*found;
+}
+
+class Runs : public OnDevice {};
+
+TEST_P(Runs, OnTheCpuTakeNothingFromTheHeap) {
+  if (device_->backend() != Backend::cpu) GTEST_SKIP() << "its driver, or what stands in for one, takes memory";
+  for (const BlockCase& c : counted_blocks())
+    for (const Choice& choice : {Choice(), Choice(&packs)}) {
+      Session session(Block(c).differentiated().program, *device_, {.choose = choice});
+      set_all(session, c);
+      session.run();
+      EXPECT_GT(session.plan().scratch_bytes, 0u);
+      set_all(session, c, 1);  // preconditions are evaluated again
+      {
+        const Reservation none(*device_, 0);  // refuses the first allocation
+        const std::int64_t reserved = from_the_heap;
+        session.run();
+        EXPECT_EQ(from_the_heap, reserved) << c;
+      }
+      const std::int64_t before = from_the_heap;
+      const std::size_t steps = session.program().steps.size();
+      for (std::size_t s = 0; s < steps; ++s) session.kernel(s).run(session.call(s), *device_);
+      EXPECT_GT(from_the_heap, before) << c << ": kernels beside a session have no planned memory";
+    }
+}
+
+/// Kernels that allocate while a program is recorded, on cuda-host in each run: the recording holds it.
+const std::set<std::string_view> kAllocate{"attention_decode", "attention_backward", "lora_linear_backward", "rope",
+                                           "rope_backward",    "column_sum",         "rmsnorm_backward"};
+
+TEST_P(Runs, OfOtherBackEndsAllocateForKernelsThatAreKnown) {
+  if (device_->backend() == Backend::cpu) GTEST_SKIP() << "none of its kernels allocates";
+  struct OfSteps final : trace::Sink {
+    void ended(const trace::Span& span) noexcept override {
+      pending += span.name == "alloc";
+      if (!span.attribute("step").empty()) by[std::string(span.name)] += std::exchange(pending, 0);
+    }
+    std::map<std::string, int> by;
+    int pending = 0;
+  } counts;
+  for (const BlockCase& c : counted_blocks()) {
+    Session session(Block(c).differentiated().program, *device_);
+    set_all(session, c);
+    const trace::Recording recording(counts);
+    session.run();
+  }
+  int known = 0;
+  for (const auto& [operation, count] : counts.by) {
+    EXPECT_TRUE(count == 0 || kAllocate.contains(operation)) << operation << " allocates " << count << " times";
+    known += count;
+  }
+  EXPECT_GT(known, 0);
+}
+
+/// Device work that a session records is submitted by it, not by kernels: on CUDA one graph, on Vulkan one command
+/// buffer.
+TEST_P(Runs, AreReplaysOfOneRecording) {
+  int calls = 0;
+  std::map<const Kernel*, Kernel> counting;
+  for (const BlockCase& c : counted_blocks()) {
+    const Differentiated d = Block(c).differentiated();
+    Session plain(d.program, *device_);
+    std::size_t next = 0;
+    Session session(d.program, *device_, {.choose = [&](const Step&) {
+                      const Kernel& right = plain.kernel(next++);
+                      Kernel& counted = counting.emplace(&right, right).first->second;
+                      counted.run = [&](const Call& call, Device& on) { ++calls, right.run(call, on); };
+                      return &counted;
+                    }});
+    set_all(session, c), set_all(plain, c);
+    calls = 0;
+    session.run(), session.run();
+    plain.run(), plain.run();
+    EXPECT_EQ(calls, device_->host_visible() ? 2 * std::ssize(d.program.steps) : 0) << c;
+    for (const Value g : d.gradients) EXPECT_EQ(session.get<float>(g), plain.get<float>(g)) << c;
+    EXPECT_GT(session.seconds(), 0);
+#ifdef ASSAY_VULKAN
+    if (device_->backend() != Backend::vulkan) continue;
+    const Driver driven = counted([&] { session.run(); });
+    EXPECT_EQ(driven.submissions, 1) << c;
+    EXPECT_EQ(driven.allocations, 0) << c;
+#endif
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(On, Runs, testing::ValuesIn(built_backends()), backend_name);
+
 /// Counts the bytes that it holds.
 class Counting final : public Device {
  public:
   Backend backend() const override { return Backend::cpu; }
   std::string description() const override { return "a device that counts"; }
-  MemoryInfo memory() const override { return {1 << 30, 1 << 30}; }
+  MemoryInfo memory() const override { return {has, has - held}; }
   bool host_visible() const override { return true; }
   void synchronize() override {}
-  void prepare(const Kernel&, const Call&) override {}  // on memory of its own
+  void prepare(const Kernel&, const Call&) override {  // on memory of its own
+    ++prepared;
+    const Scratch<float> as_a_kernel_does(scratch);
+  }
 
-  std::size_t held = 0;
+  std::size_t has = 1 << 30, held = 0, scratch = 0;
+  int prepared = 0, allocated = 0;
 
  protected:
   void* allocate_bytes(std::size_t bytes) override {
-    held += bytes;
+    held += bytes, ++allocated;
     return std::aligned_alloc(64, (bytes + 63) / 64 * 64);
   }
   void release_bytes(void* address, std::size_t bytes) noexcept override {
@@ -206,6 +336,37 @@ TEST(Memory, IsWhatThePlanSays) {
   EXPECT_EQ(counting.held, bytes);
   const Reservation less(counting, bytes - 1);
   EXPECT_THROW(Session(p, counting), Unavailable);
+}
+
+TEST(Memory, OfKernelsIsPlanned) {
+  Counting counting;
+  counting.scratch = 1000;
+  const Program p = decode_program(two_layers(), 1, 8).program;
+  const Session session(p, counting);
+  EXPECT_EQ(session.plan().scratch_bytes, 4032u);  // whole cache lines
+  EXPECT_EQ(session.plan().bytes, plan(p).bytes + 4032);
+  EXPECT_EQ(counting.held, session.plan().bytes);
+}
+
+TEST(Memory, ThatIsNotThereIsRefusedBeforeAnythingIsAllocated) {
+  const Program p = Block(block_case("lora_on_all")).differentiated().program;
+  const std::size_t bytes = plan(p).bytes;
+  for (const std::size_t scratch : {0, 1000}) {
+    Counting counting;
+    counting.has = bytes + 4 * scratch + (scratch > 0 ? 31 : -1), counting.scratch = scratch;
+    try {
+      const Session session(p, counting);
+      ADD_FAILURE() << scratch;
+    } catch (const Unavailable& e) {
+      const std::string wanted = std::to_string(bytes + (scratch > 0 ? 4032 : 0)), there = std::to_string(counting.has);
+      EXPECT_NE(std::string(e.what()).find(wanted), std::string::npos) << e.what();
+      EXPECT_NE(std::string(e.what()).find(there), std::string::npos) << e.what();
+    }
+    EXPECT_EQ(counting.allocated, 0);
+    EXPECT_EQ(counting.prepared > 0, scratch > 0);
+    counting.has = 1 << 30;
+    EXPECT_NO_THROW(Session(p, counting));
+  }
 }
 
 }  // namespace

@@ -40,6 +40,9 @@ for backend in backends:
         expect(sum(p["steps"] for p in passes) == again["checked"]["steps"], f"{args}: the profile leaves steps out")
         expect(all(p["seconds"] > 0 for p in passes), f"{args}: a pass takes no time")
         expect(again["memory"]["caches"] == 2 * 2 * (5 + 3 + 1) * 2 * 8 * 4, f"{args}: caches take {again['memory']}")
+one, every = decoded(*prompt, "--count", 3, "--check"), decoded(*prompt, "--count", 3, "--check-every", 2)
+expect(every["tokens"] == one["tokens"] and every["checked"]["steps"] == 3 * one["checked"]["steps"],
+       f"of 5 tokens of a prompt and 2 more, three are checked: {every['checked']} against {one['checked']}")
 hot = [decoded(*prompt, "--count", 12, "--temperature", "2", "--seed", seed)["tokens"] for seed in (1, 1, 2)]
 expect(hot[0] == hot[1] and hot[0] != hot[2], f"the seed decides the sampling: {hot}")
 
@@ -47,6 +50,9 @@ for fault, step in (("attention_decode/never_appended", "self_attn.attention_dec
                     ("silu_mul/exchanged", "mlp.silu_mul")):
     done = run(tiny, "--random", *prompt, "--count", 2, "--check", "--kernel", "mutant/cpu/" + fault)
     expect(done.returncode == 1 and f"model.layers.0.{step}" in done.stdout, f"{fault}: exit {done.returncode}: {done.stdout}{done.stderr}")
+    done = run(tiny, "--random", *prompt, "--count", 2, "--check-every", 2, "--json", "--kernel", "mutant/cpu/" + fault)
+    expect(done.returncode == 1 and f"model.layers.0.{step}" in json.loads(done.stdout)["checked"]["fault"] and not json.loads(done.stdout)["tokens"],
+           f"{fault}, every second token: exit {done.returncode}: {done.stdout}{done.stderr}")
 
 plain = json.loads(tiny.read_text())
 with tempfile.TemporaryDirectory() as folder:

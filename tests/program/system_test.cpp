@@ -11,6 +11,7 @@
 #include "core/errors.hpp"
 #include "falsify/engine/joint.hpp"
 #include "falsify/engine/random.hpp"
+#include "falsify/program/block_faults.hpp"
 #include "on_device.hpp"
 
 namespace assay::program::system_test {
@@ -123,6 +124,35 @@ std::function<void(Program&)> lose_first(std::string_view op) {
   };
 }
 
+/// Gives a parameter the shape of its transpose.
+std::function<void(Program&)> transposed(std::string_view name) {
+  return [=](Program& p) {
+    for (Parameter& x : p.parameters)
+      if (x.name == name) std::swap(x.shape[0], x.shape[1]);
+  };
+}
+/// Gives the value of a parameter another shape.
+std::function<void(Program&)> shaped(std::string_view name, const Shape& shape) {
+  return [=](Program& p) {
+    for (const Parameter& x : p.parameters)
+      if (x.name == name) p.values[static_cast<std::size_t>(x.value.id)].shape = shape;
+  };
+}
+/// Gives a parameter the name of another one, and so its first numbers.
+std::function<void(Program&)> renamed(std::string_view name, std::string_view other) {
+  return [=](Program& p) {
+    for (Parameter& x : p.parameters)
+      if (x.name == name) x.name = other;
+  };
+}
+/// Takes an element from every result.
+void shorter(Program& p) {
+  for (const Value v : p.outputs) --p.values[static_cast<std::size_t>(v.id)].shape[0];
+}
+std::function<void(Program&)> planted(const falsify::BlockFault& fault) {
+  return [&](Program& p) { p = plant(fault, p).program; };
+}
+
 /// Makes the reciprocal rms that the backward pass reads a temporary of the forward pass.
 void unsaved(Program& p) {
   for (Storage& storage : p.storages)
@@ -166,6 +196,21 @@ TEST(SystemObligations, FailForWhatTheyAreFor) {
       {"training_forward", "FALSIFY-SYS-003", lose_last},
       {"training_forward", "FALSIFY-SYS-018", with("rmsnorm", "eps", 10)},
       {"training_forward", "FALSIFY-SYS-019", unsaved},
+      {"decode_step", "FALSIFY-SYS-009", with("lora_linear", "alpha", 2)},
+      {"decode_step", "FALSIFY-SYS-009", with("lora_unmerge", "alpha", 2)},
+      {"attention_block", "FALSIFY-SYS-020", of_sequences(2, with("accumulate", "alpha", 0.5))},
+      {"model_loss", "FALSIFY-SYS-020", of_sequences(2, lose_last)},
+      {"attention_block", "FALSIFY-A1", transposed("self_attn.q_proj.weight")},
+      {"attention_block", "FALSIFY-A1", transposed("self_attn.o_proj.lora_A.weight")},
+      {"attention_block", "FALSIFY-A2", shaped("self_attn.k_proj.weight", {16, 6})},  // of heads
+      {"decoder_layer", "FALSIFY-A2", shaped("self_attn.v_proj.weight", {6, 8})},
+      {"attention_block", "FALSIFY-A3", shorter},
+      {"model_loss", "FALSIFY-A3", shorter},
+      {"model_loss", "FALSIFY-A4",
+       renamed("model.layers.1.self_attn.q_proj.weight", "model.layers.0.self_attn.q_proj.weight")},
+      {"decoder_layer", "FALSIFY-A4", renamed("self_attn.k_proj.weight", "self_attn.v_proj.weight")},
+      {"attention_block", "FALSIFY-GQ-001", shaped("self_attn.q_proj.weight", {6, 6})},
+      {"decoder_layer", "FALSIFY-GQ-001", shaped("self_attn.o_proj.weight", {16, 6})},
       {"attention_block", "FALSIFY-GQ-002", of_heads("k", 2, scaled)},
       {"attention_block", "FALSIFY-GQ-006", of_heads("q", 4, scaled)},
   };
@@ -176,6 +221,74 @@ TEST(SystemObligations, FailForWhatTheyAreFor) {
     EXPECT_GT(right.elements, 0) << system << " " << obligation;
     EXPECT_EQ(wrong.kind, Outcome::Kind::falsified) << system << " " << obligation;
   }
+}
+
+/// The mean of the sequences' means, where they have 3 and 2 tokens.
+TEST(SystemObligations, AMeanOfMeansIsNoSum) {
+  const auto weighted = [](Program& p) {
+    bool batch = false;
+    for (const Step& step : p.steps) batch |= step.op->name == "attention" && p[step.tensors[0]].shape[0] == 2;
+    if (batch) return;
+    for (Step& step : p.steps)  // of a single sequence
+      if (step.op->name == "accumulate" && p.storage_of(step.tensors[0]).kind == Kind::gradient)
+        step.params[0] *= 2.5 / static_cast<double>(p[p.outputs[0]].shape[0]);
+  };
+  EXPECT_EQ(outcome("model_loss", "FALSIFY-SYS-020", weighted).kind, Outcome::Kind::falsified);
+}
+
+/// A sequence of a batch that reads anything of another one.
+TEST(SystemObligations, SequencesOfABatchAreAlone) {
+  for (const falsify::BlockFault& fault : falsify::batch_faults())
+    for (const char* system : {"attention_block", "decoder_layer", "model_loss"}) {
+      // Longer sequences are seen without a causal mask.
+      bool seen = false;
+      for (const bool causal : {true, false})
+        seen = seen || outcome(system, "FALSIFY-SYS-011", of_sequences(2, planted(fault)), {}, causal).finding;
+      EXPECT_TRUE(seen) << system << ": " << fault.words;
+    }
+}
+
+TEST(SystemObligations, TheCheckOfHeadsIsSeenToBeMissing) {
+  const System& s = *find_system("attention_block");
+  const auto refuses = [&](const falsify::SystemTrial::Check& check) {
+    return run_case(SystemKernel(s, Backend::cpu), "FALSIFY-GQ-004", everything(s), {}, check).kind;
+  };
+  EXPECT_EQ(refuses(check), Outcome::Kind::passed);
+  EXPECT_EQ(refuses([](const TransformerConfig&) {}), Outcome::Kind::falsified);
+  EXPECT_EQ(refuses([](const TransformerConfig& c) {
+              if (c.kv_heads == 0) check(c);
+            }),
+            Outcome::Kind::falsified);
+}
+
+/// The numbers of heads and of positions at which the originals of these obligations hold.
+TEST(SystemObligations, HoldAtTheRangesOfTheirOriginals) {
+  const System& s = *find_system("attention_block");
+  const auto judged = [&](std::string_view obligation, Index heads, Index kv_heads, Index positions, Index hidden,
+                          std::uint64_t seed) {
+    falsify::Case c = everything(s);
+    c.seed = seed;
+    const std::map<std::string_view, Index> given{
+        {"batch", 1},     {"s", positions},       {"length", positions},       {"hidden", hidden},
+        {"heads", heads}, {"kv_heads", kv_heads}, {"head_dim", hidden / heads}};
+    for (std::size_t d = 0; d < c.dims.size(); ++d)
+      if (const auto at = given.find(s.op.dims[d].name); at != given.end()) c.dims[d] = at->second;
+    const Outcome result = run_case(SystemKernel(s, Backend::cpu), obligation, c);
+    EXPECT_NE(result.kind, Outcome::Kind::falsified)
+        << obligation << " of " << heads << "/" << kv_heads << ", " << positions << " positions";
+    return result.elements;
+  };
+  falsify::Random random(1);
+  constexpr std::pair<Index, Index> kHeads[] = {{2, 1}, {2, 2}, {4, 1}, {4, 2}, {4, 4}, {8, 2}, {8, 4}};
+  for (int number = 0; number < 50; ++number) {
+    const auto [heads, kv_heads] = kHeads[static_cast<std::size_t>(number) % std::size(kHeads)];
+    const Index positions = random.between(2, 6), hidden = 8 * heads;
+    for (const char* obligation : {"FALSIFY-A2", "FALSIFY-A3", "FALSIFY-GQ-001", "FALSIFY-GQ-004"})
+      EXPECT_GT(judged(obligation, heads, kv_heads, positions, hidden, random.bits()), 0) << obligation;
+    EXPECT_EQ(judged("FALSIFY-GQ-002", heads, kv_heads, 3, hidden, random.bits()) > 0, heads != kv_heads);
+  }
+  for (int number = 0; number < 30; ++number)
+    EXPECT_GT(judged("FALSIFY-GQ-006", 4, 1, random.between(2, 5), 64, random.bits()), 0);
 }
 
 TEST(SystemObligations, OfDecodersFailForWrongKernels) {
