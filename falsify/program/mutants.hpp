@@ -38,6 +38,17 @@ struct ProgramMutant {
 std::vector<ProgramMutant> program_mutants(const program::Program& program, const program::Plan& plan,
                                            std::size_t alternatives = 2);
 
+/// Makes one step of a mutant's program in its run `r`, counted from 0.
+template <class T>
+void run_mutated_step(const ProgramMutant& mutant, Execution<T>& execution, int r, std::size_t s,
+                      const program::Step& step) {
+  if (r > 0 && static_cast<int>(s) == mutant.stale_step) return;
+  if (static_cast<int>(s) == mutant.forgetful_step)
+    for (std::size_t t = 0; t < step.tensors.size(); ++t)
+      if (step.op->tensors[t].role == Role::inout) fill(execution[step.tensors[t]], T(0));
+  execution.run(step);
+}
+
 /// Runs a mutant, or with none of its marks a right program, `runs` times in a number type. `prepare(run, execution)`
 /// sets inputs before each run.
 template <class T>
@@ -45,14 +56,8 @@ void run_mutant(const ProgramMutant& mutant, Execution<T>& execution, int runs,
                 const std::function<void(int, Execution<T>&)>& prepare) {
   for (int r = 0; r < runs; ++r) {
     prepare(r, execution);
-    for (std::size_t s = 0; s < mutant.program.steps.size(); ++s) {
-      const program::Step& step = mutant.program.steps[s];
-      if (r > 0 && static_cast<int>(s) == mutant.stale_step) continue;
-      if (static_cast<int>(s) == mutant.forgetful_step)
-        for (std::size_t t = 0; t < step.tensors.size(); ++t)
-          if (step.op->tensors[t].role == Role::inout) fill(execution[step.tensors[t]], T(0));
-      execution.run(step);
-    }
+    for (std::size_t s = 0; s < mutant.program.steps.size(); ++s)
+      run_mutated_step(mutant, execution, r, s, mutant.program.steps[s]);
   }
 }
 
