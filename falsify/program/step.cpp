@@ -62,6 +62,9 @@ std::int32_t append(Program& to, const Program& from, std::string_view label) {
   }
   for (ValueInfo v : from.values) {
     v.storage = storages[static_cast<std::size_t>(v.storage)], v.base = moved(v.base);
+    // What is shared is set by the names of the first program.
+    const auto own = std::ranges::find(to.values, v.storage, &ValueInfo::storage);
+    if (own - to.values.begin() < first) v.base = own->base;
     to.values.push_back(std::move(v));
   }
   for (Step step : from.steps) {
@@ -183,18 +186,19 @@ StepMirror::Result StepMirror::step(const MicroBatches& all) {
   for (const auto& [name, gradient] : result.gradients)
     for (const Real g : gradient) squares += g / samples * (g / samples);
   result.norm = std::sqrt(squares);
-  // Constants are float32 numbers, as operations take them.
-  const auto f32 = [](double x) { return static_cast<Real>(static_cast<float>(x)); };
+  // Constants are float32 numbers, and the corrections are formed of them in double: the contract of adamw_step says so.
+  const auto f32 = [](double x) { return static_cast<double>(static_cast<float>(x)); };
   const TrainingOptions o = options_of(c_);
-  const Real lr = f32(o.lr), beta1 = f32(o.beta1), beta2 = f32(o.beta2), eps = f32(o.eps), decay = f32(o.weight_decay),
-             most = f32(o.max_norm), t = static_cast<Real>(steps_);
+  const double first = f32(o.beta1), second = f32(o.beta2), t = static_cast<double>(steps_);
+  const Real beta1 = first, beta2 = second, correction1 = 1 - std::pow(first, t), correction2 = 1 - std::pow(second, t),
+             lr = f32(o.lr), eps = f32(o.eps), decay = f32(o.weight_decay), most = f32(o.max_norm);
   const Real clip = most > 0 && result.norm > most ? most / result.norm : 1;
   for (const std::string& name : trained_)
     for (std::size_t i = 0; i < parameters.at(name).size(); ++i) {
       const Real g = result.gradients[name][i] / samples * clip;
       Real &p = parameters[name][i], &mean = m[name][i], &square = v[name][i];
       mean = beta1 * mean + (1 - beta1) * g, square = beta2 * square + (1 - beta2) * g * g;
-      const Real corrected = mean / (1 - std::pow(beta1, t)), root = std::sqrt(square / (1 - std::pow(beta2, t)));
+      const Real corrected = mean / correction1, root = std::sqrt(square / correction2);
       p = p - lr * (corrected / (root + eps) + decay * p);
     }
   return result;

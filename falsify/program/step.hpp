@@ -1,9 +1,12 @@
 // A training step as one program and the host's part around it, in number types; and its mirror by published formulas.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <map>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "falsify/program/block.hpp"
@@ -85,11 +88,11 @@ class StepExecution {
   /// Takes a step; the gradients stay as they are. Returns the norm of their mean.
   T apply() {
     ++steps_;
-    for (std::size_t s = apply_at_; s < m_.program.steps.size(); ++s) {
-      program::Step step = m_.program.steps[s];
-      set_param(step, "update.scale", 0, 1 / static_cast<double>(samples_));
-      set_param(step, "update.adamw_step", 5, static_cast<double>(steps_));
-      run(applied_, s, step);
+    if constexpr (std::is_same_v<T, Bounded>) {
+      if (of_double) update_bounds();
+      else update();
+    } else {
+      update();
     }
     ++applied_;
     return memory[right_.of.norm_of_sum].data()[0] / T(static_cast<double>(std::exchange(samples_, 0)));
@@ -104,12 +107,55 @@ class StepExecution {
 
   Execution<T> memory;
   std::vector<Arithmetic> arithmetic;  ///< of the kernel of each step; empty: float32's
+  /// Bounds are scaled by 2^-29 afterwards, and are to hold for double.
+  bool of_double = false;
 
  private:
   void run(int r, std::size_t s, const program::Step& step) {
     const ArithmeticScope scope(arithmetic.empty() ? current_arithmetic() : arithmetic[s]);
     run_mutated_step(m_, memory, r, s, step);
   }
+  void update() {
+    for (std::size_t s = apply_at_; s < m_.program.steps.size(); ++s) {
+      program::Step step = m_.program.steps[s];
+      set_param(step, "update.scale", 0, 1 / static_cast<double>(samples_));
+      set_param(step, "update.adamw_step", 5, static_cast<double>(steps_));
+      run(applied_, s, step);
+    }
+  }
+
+  /// An update divides by the root of squares: there, errors of float32 have no bound that is linear in the unit
+  /// roundoff. Those of double are small, and add up: what the update rounds, with exact operands, and what it makes of
+  /// the operands' errors in double.
+  void update_bounds() {
+    const program::Value all[] = {right_.of.parameters, right_.of.m, right_.of.v,
+                                  right_.program.steps[apply_at_].tensors[0], right_.of.norm_of_sum};
+    std::vector<std::vector<Bounded>> before, rounded;
+    for (const program::Value v : all) before.push_back(read(memory[v]));
+    const auto set = [&](program::Value v, const std::vector<Bounded>& numbers) {
+      std::ranges::copy(numbers, memory[v].data());
+    };
+    for (const double unit : {0.0, 0x1p-29}) {
+      for (std::size_t i = 0; i < 4; ++i) {
+        std::vector<Bounded> numbers = before[i];
+        for (Bounded& b : numbers) b.error *= unit, b.statistical *= unit;
+        set(all[i], numbers);
+      }
+      update();
+      for (const program::Value v : all)
+        if (unit == 0) rounded.push_back(read(memory[v]));
+    }
+    for (const std::size_t i : {0, 1, 2, 4}) {
+      std::vector<Bounded> numbers = read(memory[all[i]]);
+      for (std::size_t n = 0; n < numbers.size(); ++n) {
+        const double own = rounded[i][n].error, inherited = std::max(0.0, numbers[n].error - own);
+        numbers[n].error = numbers[n].statistical = std::isfinite(own) ? own + 0x1p29 * inherited : own;
+      }
+      set(all[i], numbers);
+    }
+    set(all[3], before[3]);
+  }
+
   static bool is_applied(const program::Step& step) {
     return step.label.starts_with("norm.") || step.label.starts_with("update.");
   }

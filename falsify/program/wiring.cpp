@@ -233,6 +233,7 @@ void Wiring::expect_step() {
 template <class T>
 std::vector<std::vector<T>> Wiring::results_of_steps(const ProgramMutant& mutant, const T& poison) const {
   StepExecution<T> execution(mutant, *step_, case_, poison);
+  execution.of_double = true;
   std::vector<std::vector<T>> all, gradients, norms;
   for (std::size_t step = 0; step < kRuns; ++step) {
     for (const auto& batch : samples_of(case_, static_cast<int>(step))) execution.accumulate(batch);

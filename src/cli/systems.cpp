@@ -250,6 +250,7 @@ std::vector<falsify::ProgramMutant> all_mutants(falsify::BlockPart part, const W
   const bool decodes = part == falsify::BlockPart::decode;
   plant_all(decodes ? falsify::decode_faults() : falsify::block_faults());
   if (part == falsify::BlockPart::training) plant_all(falsify::training_faults());
+  if (part == falsify::BlockPart::step) plant_all(falsify::step_faults());
   return planted;
 }
 
@@ -305,7 +306,8 @@ json explain_system(const std::string& which) {
                                              {t.kv_heads * t.head_dim, "kv_heads * head_dim"},
                                              {t.head_dim, "head_dim"},
                                              {t.vocabulary, "vocabulary"},
-                                             {t.adapters.rank, "rank"}};
+                                             {t.adapters.rank, "rank"},
+                                             {c.step.classes, "classes"}};
   for (const program::Parameter& p : forward.parameters) {
     const Shape& shape = forward[p.value].shape;
     std::string extent;

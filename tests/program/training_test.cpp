@@ -189,6 +189,24 @@ TEST(TrainingStep, ThePredictedClassIsTheFirstOfEqualsAndNoneOfNaN) {
   }
 }
 
+TEST(TrainingStep, AFailurePassesOutAndCountsNoStep) {
+  Trainer trainer = on_cpu();
+  initialize(trainer.session(), 7);
+  for (const std::string_view failing : {"gradients", "norm", "update"}) {
+    trainer.set_runner([&](std::string_view name, Session& session) {
+      if (name == failing) throw std::runtime_error("the device says " + std::string(failing));
+      session.run();
+    });
+    try {
+      trainer.accumulate(samples(2)), trainer.apply();
+      ADD_FAILURE() << failing;
+    } catch (const std::runtime_error& e) {
+      EXPECT_EQ(e.what(), "the device says " + std::string(failing));
+    }
+    EXPECT_EQ(trainer.steps() + trainer.skipped(), 0) << failing;
+  }
+}
+
 TEST(TrainingStep, EvaluationLeavesGradientsAndParameters) {
   Trainer trainer = on_cpu();
   initialize(trainer.session(), 7);

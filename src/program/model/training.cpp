@@ -183,10 +183,10 @@ Update Trainer::apply() {
   if (done.skipped) {
     ++skipped_;
   } else {
-    ++steps_;
     update_->set_param("scale", "alpha", 1 / static_cast<double>(done.samples));
-    update_->set_param("adamw_step", "step", static_cast<double>(steps_));
+    update_->set_param("adamw_step", "step", static_cast<double>(steps_ + 1));
     runner_("update", *update_);
+    ++steps_;
   }
   gradients_->clear_gradients();
   return done;
