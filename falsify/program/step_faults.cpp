@@ -60,6 +60,13 @@ void both_read(E& e, const std::string& label, std::string_view op, std::string_
   e.tensor(label, name) = v, e.tensor(back(label, op), name) = v;
 }
 
+/// Divides the sum of gradients otherwise. Clipping would hide the scale.
+void divide(E& e, double factor) {
+  if (std::ranges::find(e.program().steps, kClip, &Step::label) != e.program().steps.end())
+    throw InputError(kClip, "it hides the scale of the gradient", "plant the fault in a step that does not clip");
+  e.param(kScale, "alpha") = factor;
+}
+
 constexpr BlockFault kStepFaults[] = {
     // the mean over samples
     {"every run is a boundary: the last micro-batch alone survives",
@@ -68,10 +75,10 @@ constexpr BlockFault kStepFaults[] = {
        e.insert(0, E::sum(all, all, -1));
      },
      "N34"},
-    {"gradients are added up, not averaged", [](E& e) { e.param(kScale, "alpha") = 1; }, "N34"},
-    {"the number of runs is taken for that of samples", [](E& e) { e.param(kScale, "alpha") = 0.5; }, "N85"},
-    {"a mean over the places of each run, and of these means over the runs",
-     [](E& e) { e.param(kScale, "alpha") = 0.25; }, "ANCHORS 1"},
+    {"gradients are added up, not averaged", [](E& e) { divide(e, 1); }, "N34"},
+    {"the number of runs is taken for that of samples", [](E& e) { divide(e, 0.5); }, "N85"},
+    {"a mean over the places of each run, and of these means over the runs", [](E& e) { divide(e, 0.25); },
+     "ANCHORS 1"},
     {"the rate is divided, not the gradient",
      [](E& e) { e.param(kAdamW, "lr") *= e.param(kScale, "alpha"), e.param(kScale, "alpha") = 1; }, "KAIZEN-014"},
     {"what fills a batch has a gradient",

@@ -442,7 +442,11 @@ Case draw(const System& system, bool small, std::uint64_t seed, std::span<const 
   c.seed = random.bits();
   n["frozen"] = random.chance(0.25);
   if (system.part == BlockPart::step) {
-    n["batch"] = static_cast<double>(small ? random.between(1, 3) : one_of({1, 2, 3, 5}));
+    n["batch"] = static_cast<double>(random.between(1, 3));
+    if (!small) {  // every case is two passes and an update
+      n["s"] = std::min(n["s"], 17.0), n["length"] = std::min(n["length"], n["s"]);
+      n["layers"] = random.chance(0.3) ? 2 : 1;
+    }
     n["micro_batches"] = static_cast<double>(random.between(1, 3));
     n["classes"] = static_cast<double>(small ? random.between(2, 4) : one_of({2, 3, 10, 33}));
     n["steps"] = static_cast<double>(one_of({0, 1, 7, 1000})), n["multi_label"] = random.chance(0.4);

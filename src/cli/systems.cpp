@@ -247,10 +247,9 @@ std::vector<falsify::ProgramMutant> all_mutants(falsify::BlockPart part, const W
       }
     }
   };
-  const bool decodes = part == falsify::BlockPart::decode;
-  plant_all(decodes ? falsify::decode_faults() : falsify::block_faults());
+  const bool decodes = part == falsify::BlockPart::decode, step = part == falsify::BlockPart::step;
+  plant_all(decodes ? falsify::decode_faults() : step ? falsify::step_faults() : falsify::block_faults());
   if (part == falsify::BlockPart::training) plant_all(falsify::training_faults());
-  if (part == falsify::BlockPart::step) plant_all(falsify::step_faults());
   return planted;
 }
 
