@@ -62,7 +62,7 @@ std::int32_t append(Program& to, const Program& from, std::string_view label) {
   }
   for (ValueInfo v : from.values) {
     v.storage = storages[static_cast<std::size_t>(v.storage)], v.base = moved(v.base);
-    // What is shared is set by the names of the first program.
+    // Shared storages are set by the names of the first program.
     const auto own = std::ranges::find(to.values, v.storage, &ValueInfo::storage);
     if (own - to.values.begin() < first) v.base = own->base;
     to.values.push_back(std::move(v));

@@ -209,7 +209,7 @@ void Wiring::expect_step() {
     m[info.name] = of(means.m), v[info.name] = of(means.v);
   }
   StepMirror mirror(c, parameters, names, m, v);
-  // What fills a batch: one token 0 of class 0 without labels.
+  // A batch is filled with one token 0 of class 0, without labels.
   const Sample filler{{0}, 0, std::vector<float>(static_cast<std::size_t>(c.step.classes))};
   std::vector<StepMirror::Result> done;
   for (std::size_t step = 0; step < kRuns; ++step) {
