@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "falsify/program/step.hpp"
 #include "program/operations.hpp"
 
 namespace assay::falsify {
@@ -37,6 +38,12 @@ Block::Block(const BlockCase& c) : recomputes(c.recomputes) {
     for (const Cache& cache : d.caches) caches.insert(caches.end(), {cache.keys, cache.values});
     y = d.logits ? d.logits : caches.back();
     return;
+  } else if (c.part == BlockPart::step) {
+    StepProgram whole = step_program(c);
+    x = whole.of.ids, y = whole.of.loss;
+    step = Differentiated{std::move(whole.program), {whole.of.upstream}, whole.of.leaf_gradients};
+    builder = Builder(std::move(whole.of.forward));
+    return;
   } else {
     const Sequences all = sequences(builder, c.config, c.rows(), c.batch);
     x = builder.input("x", {c.rows(), c.config.hidden});
@@ -56,6 +63,7 @@ std::vector<Value> Block::leaves() const {
 
 Differentiated Block::differentiated() const {
   if (!caches.empty()) return {builder.program(), {}, {}};
+  if (step) return *step;
   const Kept kept = recomputes ? inputs_of_layers(builder.program()) : Kept{};
   Differentiated d = differentiate(builder.program(), std::vector{y}, leaves(), recomputes ? &kept : nullptr);
   if (!activations.empty()) d.program.storages = passes().forward.storages;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <optional>
 #include <ostream>
 #include <string>
 #include <vector>
@@ -12,15 +13,24 @@
 #include "falsify/program/execute.hpp"
 #include "program/differentiate.hpp"
 #include "program/model/decode.hpp"
+#include "program/model/training.hpp"
 #include "program/session.hpp"
 
 namespace assay::falsify {
 
-enum class BlockPart { attention, feed_forward, layer, loss, training, decode };
+enum class BlockPart { attention, feed_forward, layer, loss, training, decode, step };
+
+/// A training step, of as many micro-batches, behind `steps` others.
+struct StepCase {
+  Index classes = 2, micro_batches = 1, steps = 0;
+  bool multi_label = false;
+  double lr = 0.01, weight_decay = 0.01, max_norm = 1, eps = 1e-8;
+};
 
 /// A block of one configuration, for `batch` sequences of s rows each. Attention, feed_forward and layer read x
 /// [batch * s, hidden]. `loss` reads ids and gives a loss for each row; `training` is the same and keeps its
-/// activations. `decode` appends ids to caches and gives logits if s is 1.
+/// activations. `decode` appends ids to caches and gives logits if s is 1. `step` is a training step of a classifier,
+/// whose batches have at most `batch` samples of at most `length` tokens (step.hpp).
 struct BlockCase {
   std::string name;
   program::TransformerConfig config;
@@ -31,6 +41,7 @@ struct BlockCase {
   Index capacity = 0;  ///< of the caches of `decode`
   std::uint64_t seed = 0;
   bool recomputes = false;  ///< the backward pass computes again what inputs_of_layers() does not name
+  StepCase step{};
 
   Index rows() const { return batch * s; }
   /// Keys of a sequence that are no padding, or tokens in its cache: each has one fewer than that before it, as long as
@@ -59,6 +70,7 @@ struct Block {
   explicit Block(const BlockCase& c);
 
   std::vector<program::Activation> activations;  ///< of training
+  std::optional<program::Differentiated> step;   ///< of a training step, with its update
   /// Every parameter that trains, and x where it is real.
   std::vector<program::Value> leaves() const;
   /// Of training, the activations and all that the backward pass reads are states.

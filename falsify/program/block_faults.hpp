@@ -25,6 +25,8 @@ std::span<const BlockFault> recomputation_faults();
 /// The same of the programs that decoding mutates (mutated_cases()), and of a training forward pass and what it saves.
 std::span<const BlockFault> decode_faults();
 std::span<const BlockFault> training_faults();
+/// The same of a training step.
+std::span<const BlockFault> step_faults();
 
 /// The program with the fault, every storage in a slot of its own. Throws InputError if it has no step of a label that
 /// the edit names.

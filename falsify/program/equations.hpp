@@ -65,8 +65,8 @@ class Equations {
     return feed_forward_block(prefix, attention_block(prefix, x));
   }
 
-  /// Logits of each row.
-  Tensor logits(const std::vector<double>& ids) const {
+  /// Hidden states behind the last norm.
+  Tensor hidden_states(const std::vector<double>& ids) const {
     const Tensor& table = weights_.at("model.embed_tokens.weight");
     const auto word = [&](Index i) { return static_cast<Index>(ids[static_cast<std::size_t>(i)]); };
     Tensor x;
@@ -74,7 +74,25 @@ class Equations {
       for (Index j = 0; j < c_.hidden; ++j) x.push_back(table[at(word(i), c_.hidden, j)]);
     for (Index layer = 0; layer < c_.layers; ++layer)
       x = decoder_layer("model.layers." + std::to_string(layer) + ".", x);
-    x = norm("model.norm", x, c_.hidden);
+    return norm("model.norm", x, c_.hidden);
+  }
+
+  /// Logits of each class: mean(hidden states) W + bias, W [hidden, classes].
+  Tensor class_logits(const std::vector<double>& ids, Index classes) const {
+    const Tensor x = hidden_states(ids), &w = weights_.at("classifier.weight");
+    Tensor all = weights_.at("classifier.bias");
+    for (Index j = 0; j < c_.hidden; ++j) {
+      T mean(0);
+      for (Index i = 0; i < s_; ++i) mean = mean + x[at(i, c_.hidden, j)];
+      mean = mean / T(static_cast<double>(s_));
+      for (Index k = 0; k < classes; ++k) all[at(0, classes, k)] = all[at(0, classes, k)] + mean * w[at(j, classes, k)];
+    }
+    return all;
+  }
+
+  /// Logits of each row.
+  Tensor logits(const std::vector<double>& ids) const {
+    const Tensor x = hidden_states(ids), &table = weights_.at("model.embed_tokens.weight");
     const Tensor& head = c_.tied_head ? table : weights_.at("lm_head.weight");
     Tensor all;
     for (Index i = 0; i < s_; ++i)

@@ -76,41 +76,59 @@ std::vector<T> shifted(const program::Step& step, std::size_t tensor, int shift,
   return all;
 }
 
+/// Makes the steps of a mutant's program.
+template <class T>
+class MutatedSteps {
+ public:
+  MutatedSteps(const ProgramMutant& mutant, Execution<T>& execution) : mutant_(mutant), execution_(execution) {}
+
+  /// Before the steps [first, end) of a run: takes contents that one of them reads although a later one writes them.
+  void begin(std::size_t first, std::size_t end) {
+    const ProgramMutant::Operand& other = mutant_.operand;
+    if (other.writer <= other.step || other.step < static_cast<int>(first) || other.writer >= static_cast<int>(end)) return;
+    Execution<T> ahead = execution_;
+    for (auto s = static_cast<int>(first); s <= other.writer; ++s) ahead.run(steps()[static_cast<std::size_t>(s)]);
+    contents_ = elements(ahead[operand()]);
+  }
+  /// Makes step s, as `step`, in run `r`, counted from 0.
+  void run(int r, std::size_t s, const program::Step& step) {
+    const ProgramMutant::Operand& other = mutant_.operand;
+    if (r > 0 && static_cast<int>(s) == mutant_.stale_step) return;
+    if (static_cast<int>(s) == mutant_.forgetful_step)
+      for (std::size_t t = 0; t < step.tensors.size(); ++t)
+        if (step.op->tensors[t].role == Role::inout) fill(execution_[step.tensors[t]], T(0));
+    if (static_cast<int>(s) == other.writer && other.writer < other.step) contents_ = elements(execution_[operand()]);
+    if (static_cast<int>(s) != other.step) return execution_.run(step);
+    const std::vector<T> now = elements(execution_[operand()]);
+    set_elements(execution_[operand()], other.writer < 0 ? shifted(step, other.tensor, other.shift, now) : contents_);
+    execution_.run(step);
+    set_elements(execution_[operand()], now);
+  }
+
+ private:
+  const std::vector<program::Step>& steps() const { return mutant_.program.steps; }
+  program::Value operand() const {
+    return steps()[static_cast<std::size_t>(mutant_.operand.step)].tensors[mutant_.operand.tensor];
+  }
+
+  const ProgramMutant& mutant_;
+  Execution<T>& execution_;
+  std::vector<T> contents_;
+};
+
 /// Runs a mutant, or with none of its marks a right program, `runs` times in a number type. `prepare(run, execution)`
 /// sets inputs before each run.
 template <class T>
 void run_mutant(const ProgramMutant& mutant, Execution<T>& execution, int runs,
                 const std::function<void(int, Execution<T>&)>& prepare) {
   const std::vector<program::Step>& steps = mutant.program.steps;
-  const ProgramMutant::Operand& other = mutant.operand;
-  const program::Value operand =
-      other.step < 0 ? program::Value{} : steps[static_cast<std::size_t>(other.step)].tensors[other.tensor];
+  MutatedSteps<T> mutated(mutant, execution);
   for (int r = 0; r < runs; ++r) {
     const std::vector<T> set = mutant.not_set && r > 0 ? elements(execution[mutant.not_set]) : std::vector<T>();
     prepare(r, execution);
     if (mutant.not_set && r > 0) set_elements(execution[mutant.not_set], set);
-    std::vector<T> contents;
-    if (other.writer > other.step) {
-      Execution<T> ahead = execution;
-      for (int s = 0; s <= other.writer; ++s) ahead.run(steps[static_cast<std::size_t>(s)]);
-      contents = elements(ahead[operand]);
-    }
-    for (std::size_t s = 0; s < steps.size(); ++s) {
-      const program::Step& step = steps[s];
-      if (r > 0 && static_cast<int>(s) == mutant.stale_step) continue;
-      if (static_cast<int>(s) == mutant.forgetful_step)
-        for (std::size_t t = 0; t < step.tensors.size(); ++t)
-          if (step.op->tensors[t].role == Role::inout) fill(execution[step.tensors[t]], T(0));
-      if (static_cast<int>(s) == other.writer && other.writer < other.step) contents = elements(execution[operand]);
-      if (static_cast<int>(s) != other.step) {
-        execution.run(step);
-        continue;
-      }
-      const std::vector<T> now = elements(execution[operand]);
-      set_elements(execution[operand], other.writer < 0 ? shifted(step, other.tensor, other.shift, now) : contents);
-      execution.run(step);
-      set_elements(execution[operand], now);
-    }
+    mutated.begin(0, steps.size());
+    for (std::size_t s = 0; s < steps.size(); ++s) mutated.run(r, s, steps[s]);
   }
 }
 

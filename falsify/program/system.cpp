@@ -43,9 +43,18 @@ constexpr DimInfo kBatch{.name = "batch", .min = 1, .max = 256, .says = "sequenc
           .max = 262144,
           .says = "rows of a part of the table, for a device that binds no more; 0: it is whole"},
     kVocabulary{.name = "vocabulary", .min = 2, .max = 262144, .says = "words"},
-    kRank{.name = "rank", .min = 1, .max = 256, .says = "of adapters"};
+    kRank{.name = "rank", .min = 1, .max = 256, .says = "of adapters"},
+    kSamples{.name = "batch", .min = 1, .max = 256, .says = "samples of the first micro-batch, which is full"},
+    kMicroBatches{.name = "micro_batches",
+                  .min = 1,
+                  .max = 16,
+                  .says = "runs whose gradients add up, each with one sample fewer, as long as one is left"},
+    kPlaces{.name = "s", .min = 1, .max = 4096, .says = "tokens that a sample may have"},
+    kTokensOfSample{.name = "length", .min = 1, .max = 4096, .says = "tokens of the longest sample"},
+    kClasses{.name = "classes", .min = 2, .max = 4096, .says = "classes"},
+    kSteps{.name = "steps", .min = 0, .max = 999000, .says = "steps before"};
 
-constexpr double kSwitch[] = {0, 1}, kFormats[] = {0, 1, 2};
+constexpr double kSwitch[] = {0, 1}, kTrainable[] = {0, 1, 2, 3}, kFormats[] = {0, 1, 2};
 constexpr WeightFormat kWeightFormats[] = {WeightFormat::f32, WeightFormat::nf4, WeightFormat::q4_k};
 constexpr ParamInfo kTheta{.name = "theta", .max = 1e7, .typical = 10000, .says = "base of the rotation; 0: none"},
     kEps{.name = "eps", .min = 1e-12, .max = 1e-3, .typical = 1e-6, .says = "of every norm"},
@@ -57,7 +66,18 @@ constexpr ParamInfo kTheta{.name = "theta", .max = 1e7, .typical = 10000, .says 
         .name = "adapters", .max = 127, .says = "sum of 1 q, 2 k, 4 v, 8 o, 16 gate, 32 up, 64 down", .integer = true},
     kAlpha{.name = "alpha", .min = 0.25, .max = 64, .typical = 8, .says = "an adapter counts alpha / rank times"},
     kWeights{.name = "weights", .says = "of projections and an untied head: 0 f32, 1 nf4, 2 q4_k", .choices = kFormats},
-    kFrozen{.name = "frozen", .says = "1: where there are adapters, nothing else trains", .choices = kSwitch};
+    kFrozen{.name = "frozen", .says = "1: where there are adapters, nothing else trains", .choices = kSwitch},
+    kBase{.name = "weights", .says = "of projections: 0 f32, 1 nf4", .choices = kSwitch},
+    kTrains{.name = "trains",
+            .says = "0 everything; with adapters 1 the head, 2 head and norms, 3 nothing else",
+            .choices = kTrainable},
+    kMultiLabel{
+        .name = "multi_label", .says = "0: weighted cross-entropy; 1: a binary one of each class", .choices = kSwitch},
+    kLr{.name = "lr", .max = 1, .typical = 0.001, .says = "learning rate"},
+    kDecay{.name = "weight_decay", .max = 1, .typical = 0.01, .says = "of every parameter that trains"},
+    kMaxNorm{
+        .name = "max_norm", .max = 1000, .typical = 1, .says = "of all gradients together; 0: they are not clipped"},
+    kAdamEps{.name = "adam_eps", .min = 1e-12, .max = 1e-3, .typical = 1e-8, .says = "of AdamW"};
 
 constexpr DimInfo kAttentionDims[] = {kBatch, kS, kLength, kHidden, kKvHeads, kHeads, kHeadDim, kRank},
                   kFeedForwardDims[] = {kBatch, kS, kHidden, kIntermediate, kRank},
@@ -65,11 +85,15 @@ constexpr DimInfo kAttentionDims[] = {kBatch, kS, kLength, kHidden, kKvHeads, kH
                   kLossDims[] = {kBatch, kS,       kLength, kHidden,     kIntermediate, kKvHeads,
                                  kHeads, kHeadDim, kLayers, kVocabulary, kRank},
                   kDecodeDims[] = {kBatch, kTokens,  kHeld,   kCapacity,   kHidden, kIntermediate, kKvHeads,
-                                   kHeads, kHeadDim, kLayers, kVocabulary, kPart,   kRank};
+                                   kHeads, kHeadDim, kLayers, kVocabulary, kPart,   kRank},
+                  kStepDims[] = {kSamples, kMicroBatches, kPlaces, kTokensOfSample, kHidden,  kIntermediate, kKvHeads,
+                                 kHeads,   kHeadDim,      kLayers, kVocabulary,     kClasses, kRank,         kSteps};
 constexpr ParamInfo kAttentionParams[] = {kTheta, kEps, kQkvBias, kQkNorm, kCausal, kAdapters, kAlpha, kFrozen},
                     kFeedForwardParams[] = {kEps, kAdapters, kAlpha, kFrozen},
                     kLossParams[] = {kTheta, kEps, kQkvBias, kQkNorm, kCausal, kTied, kAdapters, kAlpha, kFrozen},
-                    kDecodeParams[] = {kTheta, kEps, kQkvBias, kQkNorm, kTied, kAdapters, kAlpha, kWeights};
+                    kDecodeParams[] = {kTheta, kEps, kQkvBias, kQkNorm, kTied, kAdapters, kAlpha, kWeights},
+                    kStepParams[] = {kTheta, kEps,    kQkvBias,    kQkNorm, kCausal, kAdapters, kAlpha,
+                                     kBase,  kTrains, kMultiLabel, kLr,     kDecay,  kMaxNorm,  kAdamEps};
 
 constexpr std::string_view kProjectionEquation = "linear(x) = x Wᵀ + bias + alpha / rank (x Aᵀ) Bᵀ",
                            kNormEquation = "norm(x) = x / sqrt(mean(x²) + eps) w, row by row",
@@ -101,6 +125,26 @@ constexpr std::string_view
                           "o(attention(...)) over the first held + i + 1 places, y = h + down(silu(gate(n)) up(n))",
                           kMaskEquation, kProjectionEquation, kNormEquation};
 
+constexpr std::string_view kStepSources[] = {
+    "Vaswani et al., Attention Is All You Need, NeurIPS 2017, section 3.2",
+    "Hu et al., LoRA, arXiv:2106.09685, section 4.1",
+    "Dettmers et al., QLoRA, NeurIPS 2023, section 3",
+    "Reimers & Gurevych, Sentence-BERT, EMNLP 2019, section 3",
+    "Pascanu, Mikolov & Bengio, On the difficulty of training recurrent neural networks, ICML 2013, algorithm 1",
+    "Loshchilov & Hutter, Decoupled Weight Decay Regularization, ICLR 2019, algorithm 2"};
+constexpr std::string_view kStepEquations[] = {
+    "x = table[tokens]; every layer in turn; logits = mean over the tokens of norm(x), times W, plus bias",
+    "loss = weights[label] (log sum exp(logits) - logits[label]), or the mean over classes of weights t log(1 + exp(-x)) + "
+    "(1 - t) log(1 + exp(x))",
+    "g = sum over all samples of dloss / samples; norm = |g|, of all parameters that train; g' = g min(1, max_norm / norm)",
+    "m' = beta1 m + (1 - beta1) g', v' = beta2 v + (1 - beta2) g'²",
+    "p' = p - lr (m' / (1 - beta1^t) / (sqrt(v' / (1 - beta2^t)) + adam_eps) + weight_decay p), t = steps + 1",
+    kAttentionEquation,
+    kFeedForwardEquation,
+    kMaskEquation,
+    kProjectionEquation,
+    kNormEquation};
+
 /// A layer that is in use.
 struct Practice {
   std::string_view name;
@@ -123,7 +167,8 @@ constexpr int kTurns[] = {0, 1, 2, 3}, kLossTurns[] = {2, -1, 0, -1}, kDecodeTur
 std::span<const int> turns(BlockPart part) {
   switch (part) {
     case BlockPart::loss: return kLossTurns;
-    case BlockPart::training: return kTrainingTurns;
+    case BlockPart::training:
+    case BlockPart::step: return kTrainingTurns;
     case BlockPart::decode: return kDecodeTurns;
     default: return kTurns;
   }
@@ -172,6 +217,10 @@ OpDescriptor descriptor(BlockPart part) {
       op.summary = "tokens of each sequence through a whole decoder, behind those in its caches";
       op.dims = kDecodeDims, op.params = kDecodeParams, op.equations = kDecodeEquations;
       break;
+    case BlockPart::step:
+      op.name = "training_step", op.summary = "a classifier behind an update by the gradients of several batches";
+      op.dims = kStepDims, op.params = kStepParams, op.equations = kStepEquations, op.sources = kStepSources;
+      break;
   }
   return op;
 }
@@ -180,15 +229,18 @@ std::vector<System> make_systems() {
   const auto lacks = [](std::string_view name) {
     return std::ranges::none_of(operations(), [&](const OpDescriptor* op) { return op->name == name; });
   };
-  for (const std::string_view name :
-       {"attention", "attention_decode", "bias_add", "cache_append", "cross_entropy", "embedding", "gemv", "linear",
-        "lora_linear", "matmul_nt", "nf4_matmul_nt", "q4_k_gemv", "residual_add", "rmsnorm", "rope", "silu_mul"})
+  for (const std::string_view name : {"adamw_step",  "attention",    "attention_decode", "bce_with_logits",
+                                      "bias_add",    "cache_append", "clip_grad_norm",   "cross_entropy",
+                                      "embedding",   "gemv",         "global_grad_norm", "linear",
+                                      "lora_linear", "matmul_nt",    "mean_pool",        "nf4_matmul_nt",
+                                      "q4_k_gemv",   "residual_add", "rmsnorm",          "rope",
+                                      "scale",       "silu_mul"})
     if (lacks(name)) return {};
   std::vector<System> all;
   for (const BlockPart part : {BlockPart::attention, BlockPart::layer, BlockPart::feed_forward, BlockPart::loss,
-                               BlockPart::training, BlockPart::decode}) {
+                               BlockPart::training, BlockPart::decode, BlockPart::step}) {
     System system{part, descriptor(part), {}, {}, {}, {}};
-    for (const SystemObligation& o : system_obligations())
+    for (const SystemObligation& o : part == BlockPart::step ? step_obligations() : system_obligations())
       if (std::ranges::find(o.parts, part) != o.parts.end()) system.obligations.push_back(&o);
     for (const SystemObligation* o : system.obligations) system.infos.push_back(o->info);
     system.op.obligations = system.infos;
@@ -299,25 +351,40 @@ BlockCase block_of(const System& system, const Case& c) {
   for (std::size_t p = 0; p < kProjections.size(); ++p)
     if ((adapted >> p & 1U) != 0) t.adapters.on.insert(kProjections[p]);
   t.decodes = decodes;
+  const double trains = given.param("trains", 0);
+  StepCase& step = b.step;
+  step = {given.dim("classes", 2),    given.dim("micro_batches", 1),
+          given.dim("steps", 0),      given.param("multi_label", 0) != 0,
+          given.param("lr", 0),       given.param("weight_decay", 0),
+          given.param("max_norm", 0), given.param("adam_eps", 1e-8)};
+  t.head_trains = trains != 3, t.norms_train = trains == 2;
   if (const Index part = given.dim("part", 0); part > 0)
     t.largest_buffer = static_cast<std::size_t>((part + 1) * row_bytes(WeightFormat::f32, t.hidden));
-  t.trains = !decodes && (given.param("frozen", 0) == 0 || t.adapters.on.empty());
+  t.trains = !decodes && (given.param("frozen", 0) == 0 || t.adapters.on.empty()) && trains == 0;
   t.weights = kWeightFormats[static_cast<std::size_t>(given.param("weights", 0))];
   if (t.weights == WeightFormat::q4_k && b.rows() > 1)
     fail(fmt::format("q4_k multiplies one row, and there are {}", b.rows()));
   check(t);
+  if (system.part != BlockPart::step) return b;
+  if (trains == 3 && t.adapters.on.empty()) fail("nothing trains");
+  if (step.max_norm != 0 && step.max_norm < 1e-4)
+    fail(fmt::format("max_norm is {}, and may be 0 or 1e-4 at least", step.max_norm));
   return b;
 }
 
 Case everything(const System& system, bool tied_head) {
-  const std::map<std::string_view, double> n{{"batch", 2},      {"s", 4},          {"length", 3},
-                                             {"held", 3},       {"capacity", 6},   {"weights", 0},
-                                             {"part", 0},       {"hidden", 6},     {"intermediate", 10},
-                                             {"kv_heads", 2},   {"heads", 4},      {"head_dim", 4},
-                                             {"layers", 2},     {"vocabulary", 7}, {"rank", 2},
-                                             {"theta", 10000},  {"eps", 1e-6},     {"qkv_bias", 1},
-                                             {"qk_norm", 1},    {"causal", 1},     {"tied_head", tied_head ? 1 : 0},
-                                             {"adapters", 127}, {"alpha", 8},      {"frozen", 0}};
+  const std::map<std::string_view, double> n{
+      {"batch", 2},          {"s", 4},           {"length", 3},
+      {"held", 3},           {"capacity", 6},    {"weights", 0},
+      {"part", 0},           {"hidden", 6},      {"intermediate", 10},
+      {"kv_heads", 2},       {"heads", 4},       {"head_dim", 4},
+      {"layers", 2},         {"vocabulary", 7},  {"rank", 2},
+      {"theta", 10000},      {"eps", 1e-6},      {"qkv_bias", 1},
+      {"qk_norm", 1},        {"causal", 1},      {"tied_head", tied_head ? 1 : 0},
+      {"adapters", 127},     {"alpha", 8},       {"frozen", 0},
+      {"micro_batches", 2},  {"classes", 3},     {"steps", 2},
+      {"trains", 0},         {"multi_label", 0}, {"lr", 0.01},
+      {"weight_decay", 0.1}, {"max_norm", 0.05}, {"adam_eps", 1e-3}};
   Case c;
   for (const DimInfo& d : system.op.dims) c.dims.push_back(static_cast<Index>(n.at(d.name)));
   for (const ParamInfo& p : system.op.params) c.params.push_back(n.at(p.name));
@@ -327,6 +394,14 @@ Case everything(const System& system, bool tied_head) {
 
 std::vector<std::pair<std::string_view, Case>> mutated_cases(const System& system) {
   const Case one = everything(system, true);
+  if (system.part == BlockPart::step) {
+    // Clipping hides the scale of the gradient, and a causal mask the padding: neither is in the second case.
+    Case nf4 = one;
+    set_param(system, nf4, "max_norm", 0);
+    set_param(system, nf4, "weights", 1), set_param(system, nf4, "trains", 2), set_param(system, nf4, "causal", 0);
+    set_param(system, nf4, "multi_label", 1), number(system, nf4, "layers") = 1, number(system, nf4, "steps") = 0;
+    return {{"", one}, {"nf4", nf4}};
+  }
   if (system.part != BlockPart::decode) return {{"", one}};
   Case chunk = one, nf4 = everything(system), q4_k = nf4;
   number(system, chunk, "s") = 2, number(system, chunk, "capacity") = 8;
@@ -366,6 +441,22 @@ Case draw(const System& system, bool small, std::uint64_t seed, std::span<const 
   Case c;
   c.seed = random.bits();
   n["frozen"] = random.chance(0.25);
+  if (system.part == BlockPart::step) {
+    n["batch"] = static_cast<double>(random.between(1, 3));
+    if (!small) {  // every case is two passes and an update
+      n["s"] = std::min(n["s"], 17.0), n["length"] = std::min(n["length"], n["s"]);
+      n["layers"] = random.chance(0.3) ? 2 : 1;
+    }
+    n["micro_batches"] = static_cast<double>(random.between(1, 3));
+    n["classes"] = static_cast<double>(small ? random.between(2, 4) : one_of({2, 3, 10, 33}));
+    n["steps"] = static_cast<double>(one_of({0, 1, 7, 1000})), n["multi_label"] = random.chance(0.4);
+    n["trains"] = static_cast<double>(n["adapters"] != 0 ? random.below(4) : random.chance(0.2) ? 1 : 0);
+    n["weights"] = n["trains"] != 0 && random.chance(0.6);
+    n["lr"] = random.chance(0.1) ? 0 : random.chance(0.5) ? 0.01 : 0.0003;
+    n["weight_decay"] = random.chance(0.3) ? 0 : 0.1;
+    n["max_norm"] = random.chance(0.3) ? 0 : random.chance(0.5) ? 0.03125 : 1;
+    n["adam_eps"] = random.chance(0.5) ? 1e-8 : 1e-3;
+  }
   if (system.part == BlockPart::decode) {
     const bool chunk = random.chance(0.4), packed = random.chance(0.5);
     const Index tokens = !chunk ? 1 : small ? random.between(2, 3) : one_of({2, 5, 16});
@@ -401,7 +492,8 @@ Case draw(const System& system, bool small, std::uint64_t seed, std::span<const 
 
 std::optional<Case> draw_practice(const System& system, Backend backend, int number, std::uint64_t seed) {
   if (number % kEvery != kFirst) return {};
-  const bool loss = system.part == BlockPart::loss || system.part == BlockPart::training;
+  const bool loss = system.part == BlockPart::loss || system.part == BlockPart::training,
+             step = system.part == BlockPart::step;
   const int turn = turns(system.part)[static_cast<std::size_t>(number / kEvery) % std::size(kTurns)];
   if (turn < 0) return {};
   const Practice& p = kPractice[turn];
@@ -410,7 +502,7 @@ std::optional<Case> draw_practice(const System& system, Backend backend, int num
   const auto batch = one_of({1, 1, 2}), rank = one_of({8, 16}), adapters = one_of({0, 53, 117, 127});
   const bool padded = random.chance(0.4);
   // Gradients of so many weights cost more than the layer: practice adapts such layers.
-  const bool frozen = loss || p.hidden * p.intermediate > 1 << 24 || random.chance(0.5);
+  const bool frozen = loss || step || p.hidden * p.intermediate > 1 << 24 || random.chance(0.5);
   std::map<std::string_view, double> n{{"batch", batch},       {"s", 1},
                                        {"length", 1},          {"held", 40},
                                        {"weights", 1},         {"part", 0},
@@ -418,7 +510,12 @@ std::optional<Case> draw_practice(const System& system, Backend backend, int num
                                        {"eps", 1e-6},          {"qkv_bias", p.qkv_bias},
                                        {"qk_norm", p.qk_norm}, {"causal", p.causal},
                                        {"tied_head", 1},       {"adapters", adapters == 0 && frozen ? 127 : adapters},
-                                       {"alpha", 16},          {"frozen", frozen}};
+                                       {"alpha", 16},          {"frozen", frozen},
+                                       {"micro_batches", 2},   {"classes", 3},
+                                       {"steps", 7},           {"trains", 2},
+                                       {"multi_label", 0},     {"lr", 0.0003},
+                                       {"weight_decay", 0.01}, {"max_norm", 1},
+                                       {"adam_eps", 1e-8}};
   const auto region = std::ranges::find(system.op.shapes, p.name, &ShapeRegion::name) - system.op.shapes.begin();
   Case c;
   c.seed = random.bits(), c.region = static_cast<int>(region);
@@ -439,6 +536,10 @@ std::optional<Case> draw_practice(const System& system, Backend backend, int num
   // As many rows as cost at most a second more than a single one.
   const double least = with_rows(1);
   if (system.part == BlockPart::decode) return c;
+  if (step) {  // the table and the update cost as much whatever the rows
+    with_rows(4);
+    return c;
+  }
   for (const Index s : {one_of({64, 50, 33}), one_of({17, 16}), Index{7}, Index{4}, Index{2}, Index{1}})
     if (with_rows(s) <= least + 1) return c;
   return c;

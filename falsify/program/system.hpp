@@ -107,6 +107,8 @@ struct SystemObligation {
   Outcome (*check)(const SystemTrial& trial) = nullptr;
 };
 std::span<const SystemObligation> system_obligations();
+/// Those of a training step.
+std::span<const SystemObligation> step_obligations();
 
 /// Called before each case, with its number in the campaign.
 using SystemProgress = std::function<void(const SystemObligation&, const Case&, int number)>;

@@ -15,7 +15,7 @@ namespace {
 using namespace program;
 
 constexpr std::string_view kForward = "FALSIFY-SYS-002", kGradients = "FALSIFY-SYS-003", kCaches = "FALSIFY-SYS-013",
-                           kSaved = "FALSIFY-SYS-018";
+                           kSaved = "FALSIFY-SYS-018", kUpdate = "FALSIFY-SYS-020";
 
 /// The elements of one of c.batch sequences.
 template <class T>
@@ -44,7 +44,8 @@ std::vector<T> by_equations(const BlockCase& c, const std::map<std::string, std:
         case BlockPart::layer: return equations.decoder_layer("", x());
         case BlockPart::loss:
         case BlockPart::training:
-        case BlockPart::decode: break;
+        case BlockPart::decode:
+        case BlockPart::step: break;
       }
       return equations.losses(input("ids"), input("targets"), constants.at("class weights"));
     }();
@@ -89,7 +90,8 @@ Outcome judge(const Expected& expected, std::span<const double> got) {
 Wiring::Wiring(const BlockCase& c) : case_(c), block_(c), d_(block_.differentiated()), plan_(plan(d_.program)) {
   finals_ = c.part == BlockPart::decode ? block_.caches : d_.gradients;
   for (const Activation& a : block_.activations) finals_.push_back(a.value);
-  if (c.part == BlockPart::decode) expect_caches();
+  if (c.part == BlockPart::step) step_ = step_program(c), expect_step();
+  else if (c.part == BlockPart::decode) expect_caches();
   else expect_gradients();
   const std::vector<std::vector<Bounded>> bounded = results<Bounded>(right(), Bounded(std::nan("")));
   for (std::size_t row = 0; row < expected_.size(); ++row)
@@ -191,8 +193,67 @@ void Wiring::expect_caches() {
   }
 }
 
+void Wiring::expect_step() {
+  const BlockCase& c = case_;
+  const Program& program = step_->program;
+  const Means means = means_of(c, *step_);
+  StepMirror::Tensors parameters, m, v;
+  for (const auto& [name, elements] : elements_of(c, program)) parameters[name] = {elements.begin(), elements.end()};
+  std::vector<std::string> names;
+  for (const Value leaf : step_->leaves) {
+    const ValueInfo& info = program[leaf];
+    names.push_back(info.name);
+    const auto of = [&](const std::vector<double>& all) {
+      return std::vector<long double>(all.begin() + info.offset, all.begin() + info.offset + info.shape.size());
+    };
+    m[info.name] = of(means.m), v[info.name] = of(means.v);
+  }
+  StepMirror mirror(c, parameters, names, m, v);
+  // A batch is filled with one token 0 of class 0, without labels.
+  const Sample filler{{0}, 0, std::vector<float>(static_cast<std::size_t>(c.step.classes))};
+  std::vector<StepMirror::Result> done;
+  for (std::size_t step = 0; step < kRuns; ++step) {
+    const StepMirror before = mirror;
+    done.push_back(mirror.step(samples_of(c, static_cast<int>(step))));
+    std::vector<long double>& losses = done.back().losses;
+    losses.resize(static_cast<std::size_t>(c.batch), before.loss(filler));
+    expect(fmt::format("y of run {}", step + 1), kForward, block_.y, losses);
+  }
+  for (std::size_t leaf = 0; leaf < names.size(); ++leaf)
+    expect(names[leaf], kGradients, step_->leaves[leaf], done[0].gradients.at(names[leaf]));
+  for (std::size_t step = 0; step < kRuns; ++step)
+    expect(fmt::format("norm of step {}", step + 1), kUpdate, step_->of.norm_of_sum, {done[step].norm});
+  for (std::size_t leaf = 0; leaf < names.size(); ++leaf) {
+    expect(names[leaf] + " after the steps", kUpdate, step_->leaves[leaf], mirror.parameters.at(names[leaf]));
+    expect("m of " + names[leaf], kUpdate, step_->leaves[leaf], mirror.m.at(names[leaf]));
+    expect("v of " + names[leaf], kUpdate, step_->leaves[leaf], mirror.v.at(names[leaf]));
+  }
+}
+
+template <class T>
+std::vector<std::vector<T>> Wiring::results_of_steps(const ProgramMutant& mutant, const T& poison) const {
+  StepExecution<T> execution(mutant, *step_, case_, poison);
+  execution.of_double = true;
+  std::vector<std::vector<T>> all, gradients, norms;
+  for (std::size_t step = 0; step < kRuns; ++step) {
+    for (const auto& batch : samples_of(case_, static_cast<int>(step))) execution.accumulate(batch);
+    all.push_back(read(execution.memory[block_.y]));
+    norms.push_back({execution.apply()});
+    for (const Value g : d_.gradients)
+      if (step == 0) gradients.push_back(read(execution.memory[g]));
+    execution.clear();
+  }
+  all.insert(all.end(), gradients.begin(), gradients.end());
+  all.insert(all.end(), norms.begin(), norms.end());
+  for (std::size_t leaf = 0; leaf < step_->leaves.size(); ++leaf)
+    for (const Value v : {step_->leaves[leaf], step_->m[leaf], step_->v[leaf]})
+      all.push_back(read(execution.memory[v]));
+  return all;
+}
+
 template <class T>
 std::vector<std::vector<T>> Wiring::results(const ProgramMutant& m, const T& poison) const {
+  if (step_) return results_of_steps(m, poison);
   Execution<T> execution(m.program, m.plan, poison);
   std::vector<std::vector<T>> all;
   std::vector<T> before;  // the run
@@ -224,6 +285,8 @@ std::vector<Expected> Wiring::by_complex_step() const {
   const Plan where = plan(forward);
   Execution<Complex> execution(forward, where, std::nan(""));
   const std::vector<Value> leaves = block_.leaves();
+  const MicroBatches micro_batches = step_ ? samples_of(case_, 0) : MicroBatches();
+  const std::size_t runs = step_ ? micro_batches.size() : kRuns;
   const auto first = expected_.begin() + kRuns;
   std::vector<Expected> gradients(first, first + std::ssize(d_.gradients));
   for (Expected& g : gradients) {
@@ -231,9 +294,15 @@ std::vector<Expected> Wiring::by_complex_step() const {
     // These err as well: a complex product rounds like a dual one, and a quotient half as often again.
     for (double& bound : g.bound) bound *= 2.5;
   }
-  for (std::size_t run = 0; run < kRuns; ++run) {
-    set_all(execution, forward, case_, static_cast<int>(run));
-    const std::vector<double> upstream = numbers_of(case_, d_.program, d_.upstream[0], static_cast<int>(run));
+  for (std::size_t run = 0; run < runs; ++run) {
+    std::vector<double> upstream;
+    if (step_) {
+      if (run == 0) set_all(execution, forward, case_), set_constants(execution, *step_, case_);
+      upstream = set_samples(execution, *step_, case_, micro_batches[run]);
+    } else {
+      set_all(execution, forward, case_, static_cast<int>(run));
+      upstream = numbers_of(case_, d_.program, d_.upstream[0], static_cast<int>(run));
+    }
     for (std::size_t leaf = 0; leaf < leaves.size(); ++leaf)
       for (std::size_t e = 0; e < gradients[leaf].want.size(); ++e) {
         Complex& element = execution[leaves[leaf]].data()[e];

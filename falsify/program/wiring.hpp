@@ -8,6 +8,7 @@
 #include "falsify/engine/outcome.hpp"
 #include "falsify/program/block.hpp"
 #include "falsify/program/mutants.hpp"
+#include "falsify/program/step.hpp"
 
 namespace assay::falsify {
 
@@ -33,8 +34,9 @@ class Wiring {
   const program::Differentiated& differentiated() const { return d_; }
   const program::Plan& where() const { return plan_; }
   /// By the equations in long double, and their derivatives in dual numbers: y of each run, then the sum over the runs of
-  /// the gradient of each leaf; of decoding, what the runs leave in each cache. Bounds are those of float32 arithmetic,
-  /// scaled to double's unit roundoff.
+  /// the gradient of each leaf; of decoding, what the runs leave in each cache. Of a training step, whose runs are
+  /// steps, gradients are those of the first one, and the norms, the parameters and their means follow. Bounds are those
+  /// of float32 arithmetic, scaled to double's unit roundoff.
   const std::vector<Expected>& expected() const { return expected_; }
   /// By the derivative of the program's own forward steps, in complex numbers with a step too small to round.
   std::vector<Expected> by_complex_step() const;
@@ -48,12 +50,16 @@ class Wiring {
  private:
   void expect_gradients();
   void expect_caches();
+  void expect_step();
   void expect(std::string name, std::string_view claim, program::Value of, const std::vector<long double>& want);
   template <class T>
   std::vector<std::vector<T>> results(const ProgramMutant& mutant, const T& poison) const;
+  template <class T>
+  std::vector<std::vector<T>> results_of_steps(const ProgramMutant& mutant, const T& poison) const;
 
   BlockCase case_;
   Block block_;
+  std::optional<StepProgram> step_;  ///< of a training step
   program::Differentiated d_;
   program::Plan plan_;
   std::vector<program::Value> finals_;  ///< read after the last run

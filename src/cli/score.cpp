@@ -45,7 +45,7 @@ std::string judgement_lines(const program::Corpus& corpus, const std::vector<pro
       }
     } else {
       line["label"] = classes[static_cast<std::size_t>(sample.label)];
-      line["predicted"] = classes[static_cast<std::size_t>(j.label)];
+      line["predicted"] = j.label < 0 ? nlohmann::json() : nlohmann::json(classes[static_cast<std::size_t>(j.label)]);
     }
     lines += line.dump() + "\n";
   }

@@ -249,9 +249,9 @@ std::vector<falsify::ProgramMutant> all_mutants(falsify::BlockPart part, const W
       }
     }
   };
-  const bool decodes = part == falsify::BlockPart::decode;
-  plant_all(decodes ? falsify::decode_faults() : falsify::block_faults());
-  if (!decodes && part != falsify::BlockPart::feed_forward) plant_all(falsify::batch_faults());
+  const bool decodes = part == falsify::BlockPart::decode, step = part == falsify::BlockPart::step;
+  plant_all(decodes ? falsify::decode_faults() : step ? falsify::step_faults() : falsify::block_faults());
+  if (!decodes && !step && part != falsify::BlockPart::feed_forward) plant_all(falsify::batch_faults());
   if (part == falsify::BlockPart::training) plant_all(falsify::training_faults());
   return planted;
 }
@@ -308,7 +308,8 @@ json explain_system(const std::string& which) {
                                              {t.kv_heads * t.head_dim, "kv_heads * head_dim"},
                                              {t.head_dim, "head_dim"},
                                              {t.vocabulary, "vocabulary"},
-                                             {t.adapters.rank, "rank"}};
+                                             {t.adapters.rank, "rank"},
+                                             {c.step.classes, "classes"}};
   for (const program::Parameter& p : forward.parameters) {
     const Shape& shape = forward[p.value].shape;
     std::string extent;

@@ -70,7 +70,7 @@ TEST_P(SystemMutants, Die) {
   EXPECT_GE(killed, 1000);
 }
 
-INSTANTIATE_TEST_SUITE_P(Of, SystemMutants, testing::Values("decode_step"),
+INSTANTIATE_TEST_SUITE_P(Of, SystemMutants, testing::Values("decode_step", "training_step"),
                          [](const auto& info) { return info.param; });
 
 INSTANTIATE_TEST_SUITE_P(Of, ProgramMutants,

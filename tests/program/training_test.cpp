@@ -175,6 +175,38 @@ TEST(TrainingStep, AGradientThatIsNotFiniteSkipsTheStep) {
   EXPECT_FALSE(trainer.apply().skipped) << "the gradients were cleared";
 }
 
+TEST(TrainingStep, ThePredictedClassIsTheFirstOfEqualsAndNoneOfNaN) {
+  Trainer trainer = on_cpu();
+  initialize(trainer.session(), 7);
+  set_parameter(trainer.session(), "classifier.weight", {small().model.hidden, 3},
+                std::vector<float>(static_cast<std::size_t>(3 * small().model.hidden)));
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const std::pair<std::vector<float>, Index> all[] = {
+      {{1, 2, 2}, 1}, {{2, 1, 2}, 0}, {{nan, 1, 2}, -1}, {{1, 2, nan}, -1}};
+  for (const auto& [bias, label] : all) {
+    set_parameter(trainer.session(), "classifier.bias", {3}, bias);
+    EXPECT_EQ(trainer.evaluate(samples(1))[0].label, label) << bias[0] << " " << bias[1] << " " << bias[2];
+  }
+}
+
+TEST(TrainingStep, AFailurePassesOutAndCountsNoStep) {
+  Trainer trainer = on_cpu();
+  initialize(trainer.session(), 7);
+  for (const std::string_view failing : {"gradients", "norm", "update"}) {
+    trainer.set_runner([&](std::string_view name, Session& session) {
+      if (name == failing) throw std::runtime_error("the device says " + std::string(failing));
+      session.run();
+    });
+    try {
+      trainer.accumulate(samples(2)), trainer.apply();
+      ADD_FAILURE() << failing;
+    } catch (const std::runtime_error& e) {
+      EXPECT_EQ(e.what(), "the device says " + std::string(failing));
+    }
+    EXPECT_EQ(trainer.steps() + trainer.skipped(), 0) << failing;
+  }
+}
+
 TEST(TrainingStep, EvaluationLeavesGradientsAndParameters) {
   Trainer trainer = on_cpu();
   initialize(trainer.session(), 7);

@@ -34,10 +34,32 @@ struct Sample {
   std::vector<float> labels{};  ///< of each class, if there may be several
 };
 
+/// The programs of a step. They share parameters, gradients and AdamW's means by name (SessionOptions::shares).
+struct StepPrograms {
+  Program forward, gradients, norm, update;
+  Value ids, lengths, starts, positions, targets, weights, logits, loss;  ///< of forward, and of gradients
+  Value upstream;                                                         ///< of gradients
+  std::vector<Value> leaf_gradients;  ///< of gradients: of each parameter that trains, in their order
+  Value norm_of_sum;                  ///< of norm
+  Value parameters, m, v;             ///< of update
+};
+/// Throws InputError for classes or weights of classes that fit no loss, and what transformers throw.
+StepPrograms step_programs(const ClassifierConfig& config, const TrainingOptions& options);
+
+/// Samples as a program takes them: padded with token 0, and the batch filled up with samples of one token 0.
+struct Batch {
+  std::vector<std::int32_t> ids, lengths, targets;
+  std::vector<float> labels;    ///< of every class, if there may be several
+  std::vector<float> upstream;  ///< 1 for each sample, 0 for what fills the batch
+};
+/// Throws InputError for more samples than a batch takes, for a sample without tokens or with too many, and for ids,
+/// labels or targets that do not exist.
+Batch batch_of(const ClassifierConfig& config, const TrainingOptions& options, std::span<const Sample> samples);
+
 /// The model's judgement of a sample.
 struct Judgement {
   double loss = 0;
-  Index label = 0;  ///< the most likely class, the first of several
+  Index label = 0;  ///< the most likely class, the first of several; -1 if a logit is NaN
   std::vector<float> logits;
 };
 
@@ -61,12 +83,14 @@ class Trainer {
   /// Reserves everything, and allocates nothing later. Throws what a Session throws.
   Trainer(const ClassifierConfig& config, const TrainingOptions& options, Device& device,
           const SessionOptions& session = {});
+  /// With programs that step_programs() returned, or altered ones.
+  Trainer(const ClassifierConfig& config, const TrainingOptions& options, StepPrograms programs, Device& device,
+          const SessionOptions& session);
 
   /// Its parameters are set by initialize(), load() and set_parameter().
   Session& session() { return *gradients_; }
 
-  /// Adds the gradients of at most `batch` samples. Throws InputError, before anything changes, for a sample without
-  /// tokens or with too many, for ids, labels or targets that do not exist.
+  /// Adds the gradients of at most `batch` samples. Throws what batch_of() throws, before anything changes.
   std::vector<Judgement> accumulate(std::span<const Sample> samples);
   /// Averages what has added up, clips it, takes one step and clears the gradients. Without samples nothing happens.
   Update apply();
@@ -90,14 +114,13 @@ class Trainer {
 
  private:
   void set_constants(Session& session) const;
-  void set_batch(Session& session, std::span<const Sample> samples) const;
+  void set_batch(Session& session, const Batch& batch) const;
   std::vector<Judgement> judgements(Session& session, std::size_t samples) const;
 
   ClassifierConfig config_;
   TrainingOptions options_;
-  Value ids_, lengths_, starts_, positions_, targets_, weights_, loss_, logits_, upstream_;
+  StepPrograms of_;  ///< values alone: sessions own the programs
   std::unique_ptr<Session> gradients_, forward_, norm_, update_;
-  Value norm_value_, parameters_, m_, v_;
   Runner runner_ = [](std::string_view, Session& session) { session.run(); };
   Index samples_ = 0, steps_ = 0, skipped_ = 0;
 };
