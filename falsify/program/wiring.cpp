@@ -272,6 +272,12 @@ std::vector<std::vector<double>> Wiring::run(const ProgramMutant& mutant) const 
   return results<double>(mutant, std::nan(""));
 }
 
+std::vector<ProgramMutant> Wiring::mutants() const {
+  std::vector<ProgramMutant> all = program_mutants(d_.program, plan_);
+  if (step_) std::erase_if(all, [](const ProgramMutant& m) { return m.fault == ProgramFault::not_copied; });
+  return all;
+}
+
 bool Wiring::equivalent(const ProgramMutant& mutant) const {
   const Digits50 poison(std::nan(""));
   if (digits_.empty()) digits_ = results<Digits50>(right(), poison);

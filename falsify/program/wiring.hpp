@@ -41,6 +41,8 @@ class Wiring {
   /// By the derivative of the program's own forward steps, in complex numbers with a step too small to round.
   std::vector<Expected> by_complex_step() const;
 
+  /// Returns all automatic mutants. What the host sets and reads in a training step has faults by name instead.
+  std::vector<ProgramMutant> mutants() const;
   /// Returns what a mutant computes, in the order of expected().
   std::vector<std::vector<double>> run(const ProgramMutant& mutant) const;
   ProgramMutant right() const { return {{}, "", d_.program, plan_}; }

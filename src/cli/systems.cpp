@@ -239,7 +239,7 @@ json judge_mutant(const System& system, std::string_view of, const Wiring& wirin
 }
 
 std::vector<falsify::ProgramMutant> all_mutants(falsify::BlockPart part, const Wiring& wiring, bool automatic) {
-  if (automatic) return falsify::program_mutants(wiring.differentiated().program, wiring.where());
+  if (automatic) return wiring.mutants();
   std::vector<falsify::ProgramMutant> planted;
   const auto plant_all = [&](std::span<const falsify::BlockFault> faults) {
     for (const falsify::BlockFault& fault : faults) {

@@ -37,7 +37,7 @@ TEST_P(ProgramMutants, Die) {
   EXPECT_FALSE(dies(wiring, wiring.run(wiring.right()))) << "the program itself";
   std::map<std::string_view, int> killed, equivalent;
   int all = 0;
-  for (const ProgramMutant& m : falsify::program_mutants(wiring.differentiated().program, wiring.where())) {
+  for (const ProgramMutant& m : wiring.mutants()) {
     ++all;
     if (dies(wiring, wiring.run(m))) ++killed[falsify::name(m.fault)];
     else if (wiring.equivalent(m)) ++equivalent[falsify::name(m.fault)];
@@ -58,7 +58,7 @@ TEST_P(SystemMutants, Die) {
   int killed = 0, survived = 0, equivalent = 0;
   for (const auto& [of, c] : mutated_cases(system)) {
     const Wiring wiring(block_of(system, c));
-    for (const ProgramMutant& m : falsify::program_mutants(wiring.differentiated().program, wiring.where())) {
+    for (const ProgramMutant& m : wiring.mutants()) {
       if (dies(wiring, wiring.run(m))) ++killed, kinds.insert(falsify::name(m.fault));
       else if (wiring.equivalent(m)) ++equivalent;
       else ++survived, fmt::print("survives: {} {}\n", of, m.description);
