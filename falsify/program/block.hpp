@@ -16,11 +16,11 @@
 
 namespace assay::falsify {
 
-enum class BlockPart { attention, feed_forward, layer, loss, training, decode };
+enum class BlockPart { attention, feed_forward, layer, loss, training, classifier, decode };
 
 /// A block of one configuration, for `batch` sequences of s rows each. Attention, feed_forward and layer read x
 /// [batch * s, hidden]. `loss` reads ids and gives a loss for each row; `training` is the same and keeps its
-/// activations. `decode` appends ids to caches and gives logits if s is 1.
+/// activations. `classifier` gives a loss for each sequence. `decode` appends ids to caches and gives logits if s is 1.
 struct BlockCase {
   std::string name;
   program::TransformerConfig config;
@@ -30,6 +30,8 @@ struct BlockCase {
   Index batch = 1;
   Index capacity = 0;  ///< of the caches of `decode`
   std::uint64_t seed = 0;
+  Index classes = 0;         ///< of a classifier
+  bool multi_label = false;  ///< binary cross-entropy, else cross-entropy
 
   Index rows() const { return batch * s; }
   /// Keys of a sequence that are no padding, or tokens in its cache: each has one fewer than that before it, as long as

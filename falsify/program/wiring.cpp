@@ -42,6 +42,9 @@ std::vector<T> by_equations(const BlockCase& c, const std::map<std::string, std:
         case BlockPart::attention: return equations.attention_block("", x());
         case BlockPart::feed_forward: return equations.feed_forward_block("", x());
         case BlockPart::layer: return equations.decoder_layer("", x());
+        case BlockPart::classifier:
+          return equations.classifier_loss(input("ids"), input("targets"), constants.at("class weights"),
+                                           c.multi_label);
         case BlockPart::loss:
         case BlockPart::training:
         case BlockPart::decode: break;

@@ -294,7 +294,8 @@ TEST(TrainingStep, NormsAndHeadTrainAsConfigured) {
     for (const bool head : {false, true}) {
       ClassifierConfig c = small();
       c.model.trains = false, c.model.adapters = {{Projection::q}, 2, 8};
-      c.model.norms_train = norms, c.model.head_trains = head;
+      if (norms) c.model.trained.emplace_back("*norm.weight");
+      if (!head) c.model.trained.erase(c.model.trained.begin());
       Trainer trainer = on_cpu(c);
       initialize(trainer.session(), 7);
       trainer.accumulate(samples(4)), trainer.apply();

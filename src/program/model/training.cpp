@@ -42,6 +42,7 @@ Trainer::Trainer(const ClassifierConfig& config, const TrainingOptions& options,
   lengths_ = all.lengths, starts_ = all.starts, positions_ = all.positions;
   ids_ = b.input("ids", {rows}, DType::i32);
   logits_ = classifier(b, config.model, config.classes, ids_, all);
+  check_trained(config.model, b.program());
   weights_ = b.input("class weights", {config.classes});
   if (config.multi_label) {
     targets_ = b.input("targets", {options.batch, config.classes});
