@@ -584,6 +584,12 @@ Outcome initialization(const SystemTrial& trial) {
     const bool constant = parameter.name.ends_with("norm.weight") || parameter.name.ends_with(".bias") ||
                           parameter.name.ends_with("lora_B.weight");
     if (constant) continue;
+    const auto again = [&](std::uint64_t seed) { return initial_values(parameter.name, parameter.shape, seed); };
+    outcome &=
+        holds(values == again(trial.block().seed) && (values.size() < 4 || values != again(trial.block().seed + 1)),
+              parameter.name + " does not begin as the seed says");
+    outcome &= holds(std::ranges::all_of(values, [](float v) { return std::fabs(v) <= 6 * 0.02F; }),
+                     parameter.name + " begins beyond 6 deviations of normal(0, 0.02)");
     // Weights of different sizes are alike if they begin alike: four elements agree by chance once in 2^64.
     const auto [first, is_new] = seen.emplace(
         std::vector(values.begin(), values.begin() + (values.size() < 4 ? std::ssize(values) : 4)), parameter.name);

@@ -58,13 +58,16 @@ inline std::vector<BlockCase> block_cases() {
     c.biases = std::move(biased);
     return c;
   };
+  TransformerConfig named = full();
+  named.trains = false, named.adapters.on = {Projection::q, Projection::down}, named.trained = {"*.bias", "*q_norm*"};
+  named.biases.insert(Projection::gate);
   const auto norms = [](bool of_queries, bool of_keys) {
     TransformerConfig c = llama();
     c.q_norm = of_queries, c.k_norm = of_keys;
     return c;
   };
   TransformerConfig pooled = encoder;
-  pooled.vocabulary = 5;
+  pooled.vocabulary = 5, pooled.theta = 10000, pooled.head_dim = 2;
   return {{"llama", llama()},
           {"llama_attention", llama(), Part::attention},
           {"feed_forward", llama(), Part::feed_forward},
@@ -81,6 +84,7 @@ inline std::vector<BlockCase> block_cases() {
           {"batch", full(), Part::layer, 3, 3, 2},
           {"batch_loss", untied, Part::loss, 2, 2, 2},
           {"each_bias_alone", biases({Projection::k, Projection::down}), Part::layer, 3, 2},
+          {"trained_by_name", named, Part::layer, 3, 2},
           {"bias_of_o", biases({Projection::o}), Part::attention},
           {"norm_of_queries", norms(true, false), Part::attention},
           {"norm_of_keys", norms(false, true), Part::attention},

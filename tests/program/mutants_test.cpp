@@ -73,7 +73,8 @@ INSTANTIATE_TEST_SUITE_P(Of, SystemMutants, testing::Values("decode_step"),
                          [](const auto& info) { return info.param; });
 
 INSTANTIATE_TEST_SUITE_P(Of, ProgramMutants,
-                         testing::Values("feed_forward", "lora_on_all_attention", "lora_on_all", "tied_loss"),
+                         testing::Values("feed_forward", "lora_on_all_attention", "lora_on_all", "tied_loss",
+                                         "multi_label_encoder"),
                          [](const auto& info) { return info.param; });
 
 /// Returns whether the fault has an effect.

@@ -26,7 +26,7 @@ using nlohmann::json;
 class Systems : public OnDevice {};
 
 TEST_P(Systems, Pass) {
-  ASSERT_EQ(falsify::systems().size(), 6u);
+  ASSERT_EQ(falsify::systems().size(), 7u);
   std::map<std::string, std::int64_t> elements;  // by obligation
   for (const System& system : falsify::systems()) {
     falsify::CampaignOptions options;
@@ -132,6 +132,28 @@ void unsaved(Program& p) {
       storage.name += p.outputs.empty() ? " read" : "";
 }
 
+/// Every sequence is pooled over the first one's length.
+void pool_over_first_length(Program& p) {
+  for (Step& step : p.steps)
+    if (step.op->name == "mean_pool") {
+      ValueInfo lengths = p[step.tensors[1]];
+      lengths.strides = {0};
+      p.values.push_back(lengths);
+      step.tensors[1] = {static_cast<std::int32_t>(p.values.size()) - 1};
+    }
+}
+/// Every class has the first one's weight, in both directions.
+void weigh_classes_alike(Program& p) {
+  for (Step& step : p.steps)
+    if (step.op->name.starts_with("cross_entropy")) {
+      const auto t = std::ranges::find(step.op->tensors, "weights", &TensorInfo::name) - step.op->tensors.begin();
+      ValueInfo ones = p[step.tensors.at(static_cast<std::size_t>(t))];
+      ones.strides = {0};
+      p.values.push_back(ones);
+      step.tensors[static_cast<std::size_t>(t)] = {static_cast<std::int32_t>(p.values.size()) - 1};
+    }
+}
+
 struct Planted {
   std::string_view system, obligation;
   std::function<void(Program&)> alter;
@@ -165,6 +187,12 @@ TEST(SystemObligations, FailForWhatTheyAreFor) {
       {"decode_step", "FALSIFY-SYS-013", lose_first("rope")},
       {"decode_step", "FALSIFY-SYS-014", with("attention_decode", "scale", 2)},
       {"decode_step", "FALSIFY-SYS-014", lose_first("cache_append")},
+      {"classifier_loss", "FALSIFY-SYS-002", pool_over_first_length},
+      {"classifier_loss", "FALSIFY-SYS-002", weigh_classes_alike},
+      {"classifier_loss", "FALSIFY-SYS-003", lose_last},
+      {"classifier_loss", "FALSIFY-SYS-005", lose_last},
+      {"classifier_loss", "FALSIFY-SYS-006", pool_over_first_length},
+      {"classifier_loss", "FALSIFY-SYS-011", of_sequences(2, pool_over_first_length)},
       {"training_forward", "FALSIFY-SYS-003", lose_last},
       {"training_forward", "FALSIFY-SYS-018", with("rmsnorm", "eps", 10)},
       {"training_forward", "FALSIFY-SYS-019", unsaved},

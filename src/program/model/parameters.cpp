@@ -78,6 +78,10 @@ void set_parameter(Session& session, std::string_view name, const Shape& shape, 
   if (!(p.shape == shape))
     throw InputError(std::string(name), fmt::format("it is {}, and {} was given", to_string(p.shape), to_string(shape)),
                      "give it in its own layout: a weight is [out, in]");
+  if (std::ssize(elements) != shape.size())
+    throw InputError(std::string(name),
+                     fmt::format("it is {}, and {} elements were given", to_string(shape), elements.size()),
+                     fmt::format("give {}", shape.size()));
   if (!p.parts.empty()) {
     const auto columns = static_cast<std::size_t>(shape[1]);
     for (const PartOfRows& part : p.parts)
