@@ -146,7 +146,7 @@ packed = train(write("packed.yaml", named.read_text().replace("trains:", "base: 
 expect(packed.returncode == 2 and "k_proj.weight is in nf4, which does not train" in packed.stderr, f"packed: {packed.stderr}")
 broken = json.loads((here / "kept/adapter/adapter_config.json").read_text())
 for change, sentence in (({"use_dora": True}, "has use_dora; take a plain LoRA adapter"), ({"use_rslora": True}, "has use_rslora; take a plain LoRA adapter"),
-                         ({"rank_pattern": {"q_proj": 4}}, "has a rank_pattern; take a plain LoRA adapter"), ({"bias": "some"}, 'has the bias "some"; take a plain LoRA adapter'),
+                         ({"rank_pattern": {"q_proj": 4}}, "has a rank_pattern; take a plain LoRA adapter"), ({"bias": "lora_only"}, 'has the bias "lora_only"; take a plain LoRA adapter'),
                          ({"target_modules": ["lm_head"]}, 'has the target "lm_head"; take projections alone, such as q_proj'), ({"peft_type": "IA3"}, "is no configuration of a LoRA adapter; take a plain LoRA adapter")):
     (here / "kept/adapter/adapter_config.json").write_text(json.dumps(broken | change))
     expect(train(once).stderr.strip().endswith("adapter_config.json: " + sentence), f"{change}: {train(once).stderr}")

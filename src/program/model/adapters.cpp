@@ -139,7 +139,7 @@ Adapters read_adapters(const fs::path& folder) {
     if (c.contains(flag) && c[flag] != false && !c[flag].is_null()) refuse(fmt::format("has {}", flag));
   for (const char* pattern : {"rank_pattern", "alpha_pattern", "layers_to_transform", "layer_replication"})
     if (c.contains(pattern) && !c[pattern].empty()) refuse(fmt::format("has a {}", pattern));
-  if (c.contains("bias") && c["bias"] != "none" && c["bias"] != "all" && c["bias"] != "lora_only")
+  if (c.contains("bias") && c["bias"] != "none" && c["bias"] != "all")  // peft saves no biases as "lora_only"
     refuse(fmt::format("has the bias {}", c["bias"].dump()));
   if (!c.contains("r") || !c["r"].is_number_unsigned()) refuse("has no rank");
   if (!c.contains("lora_alpha") || !c["lora_alpha"].is_number()) refuse("has no lora_alpha");
@@ -158,7 +158,8 @@ Adapters read_adapters(const fs::path& folder) {
 void load_adapters(Session& session, const fs::path& folder) {
   const Weights weights(folder / "adapter_model.safetensors");
   std::set<std::string, std::less<>> unused;
-  for (const auto& [name, entry] : weights.entries()) unused.insert(name);
+  for (const auto& [name, entry] : weights.entries())  // beside all biases peft saves a module's own again
+    if (name.find(".modules_to_save.") == name.npos && name.find(".original_module.") == name.npos) unused.insert(name);
   std::vector<std::pair<const Parameter*, std::vector<float>>> values;
   for (const Parameter& p : session.program().parameters) {
     const std::string name = stored_name(session.program(), p.name);
