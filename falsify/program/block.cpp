@@ -16,8 +16,9 @@ TransformerConfig full() {
           .kv_heads = 2,
           .head_dim = 4,
           .vocabulary = 7,
-          .qkv_bias = true,
-          .qk_norm = true,
+          .biases = {Projection::q, Projection::k, Projection::v},
+          .q_norm = true,
+          .k_norm = true,
           .adapters = {{kProjections.begin(), kProjections.end()}, 2, 8}};
 }
 
@@ -31,6 +32,14 @@ Block::Block(const BlockCase& c) : recomputes(c.recomputes) {
     const Value logits = decoder(builder, c.config, x, all), targets = builder.input("targets", {c.rows()}, DType::i32);
     y = cross_entropy(builder, logits, targets, builder.input("class weights", {c.config.vocabulary}), 1).loss;
     if (c.part == BlockPart::training) activations = program::activations(builder.program());
+  } else if (c.part == BlockPart::classifier) {
+    const Sequences all = sequences(builder, c.config, c.rows(), c.batch);
+    x = builder.input("ids", {c.rows()}, DType::i32);
+    const Value logits = classifier(builder, c.config, c.classes, x, all),
+                weights = builder.input("class weights", {c.classes});
+    y = c.multi_label
+            ? bce_with_logits(builder, logits, builder.input("targets", {c.batch, c.classes}), weights)
+            : cross_entropy(builder, logits, builder.input("targets", {c.batch}, DType::i32), weights, 2).loss;
   } else if (c.part == BlockPart::decode) {
     DecodeProgram d = decode_program(c.config, c.batch, c.capacity, c.s);
     builder = Builder(std::move(d.program));
@@ -135,6 +144,8 @@ std::vector<double> drawn(const BlockCase& c, const std::string& name, const Sto
     else if (name == "places through the batch") n = static_cast<double>(3 + 2 * row);
     else if (name == "one") n = 1;
     else if (name == "starts") n = 0;
+    else if (name == "targets" && c.part == BlockPart::classifier)
+      n = static_cast<double>(random.below(c.multi_label ? 2 : static_cast<std::uint64_t>(c.classes)));
     else if (storage.dtype == DType::i32) n = static_cast<double>(random.below(words));
     else if (name.ends_with("norm.weight") || name == "class weights") n = 1 + 0.25 * random.gaussian();
     else n = deviation * random.gaussian();

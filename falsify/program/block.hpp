@@ -18,19 +18,19 @@
 
 namespace assay::falsify {
 
-enum class BlockPart { attention, feed_forward, layer, loss, training, decode, step };
+enum class BlockPart { attention, feed_forward, layer, loss, training, classifier, decode, step };
 
 /// A training step, of as many micro-batches, behind `steps` others.
 struct StepCase {
-  Index classes = 2, micro_batches = 1, steps = 0;
-  bool multi_label = false;
+  Index micro_batches = 1, steps = 0;
   double lr = 0.01, weight_decay = 0.01, max_norm = 1, eps = 1e-8;
 };
 
 /// A block of one configuration, for `batch` sequences of s rows each. Attention, feed_forward and layer read x
 /// [batch * s, hidden]. `loss` reads ids and gives a loss for each row; `training` is the same and keeps its
-/// activations. `decode` appends ids to caches and gives logits if s is 1. `step` is a training step of a classifier,
-/// whose batches have at most `batch` samples of at most `length` tokens (step.hpp).
+/// activations. `classifier` gives a loss for each sequence. `decode` appends ids to caches and gives logits if s is 1.
+/// `step` is a training step of a classifier, whose batches have at most `batch` samples of at most `length` tokens
+/// (step.hpp).
 struct BlockCase {
   std::string name;
   program::TransformerConfig config;
@@ -40,7 +40,9 @@ struct BlockCase {
   Index batch = 1;
   Index capacity = 0;  ///< of the caches of `decode`
   std::uint64_t seed = 0;
-  bool recomputes = false;  ///< the backward pass computes again what inputs_of_layers() does not name
+  Index classes = 0;         ///< of a classifier
+  bool multi_label = false;  ///< binary cross-entropy, else cross-entropy
+  bool recomputes = false;   ///< the backward pass computes again what inputs_of_layers() does not name
   StepCase step{};
 
   Index rows() const { return batch * s; }

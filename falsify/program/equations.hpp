@@ -65,7 +65,7 @@ class Equations {
     return feed_forward_block(prefix, attention_block(prefix, x));
   }
 
-  /// Hidden states behind the last norm.
+  /// Of each row, behind the last norm.
   Tensor hidden_states(const std::vector<double>& ids) const {
     const Tensor& table = weights_.at("model.embed_tokens.weight");
     const auto word = [&](Index i) { return static_cast<Index>(ids[static_cast<std::size_t>(i)]); };
@@ -92,8 +92,8 @@ class Equations {
 
   /// Logits of each row.
   Tensor logits(const std::vector<double>& ids) const {
-    const Tensor x = hidden_states(ids), &table = weights_.at("model.embed_tokens.weight");
-    const Tensor& head = c_.tied_head ? table : weights_.at("lm_head.weight");
+    const Tensor x = hidden_states(ids);
+    const Tensor& head = weights_.at(c_.tied_head ? "model.embed_tokens.weight" : "lm_head.weight");
     Tensor all;
     for (Index i = 0; i < s_; ++i)
       for (Index w = 0; w < c_.vocabulary; ++w) {
@@ -107,20 +107,51 @@ class Equations {
   /// Of each row, -log softmax(logits)[target], times the weight of the target.
   Tensor losses(const std::vector<double>& ids, const std::vector<double>& targets,
                 const std::vector<double>& class_weights) const {
+    return cross_entropy(logits(ids), targets, class_weights);
+  }
+
+  /// The loss of the sequence by the mean of its rows: -weights[target] log softmax(logits)[target], or the mean over the
+  /// classes of -(weight t log sigmoid(logit) + (1 - t) log(1 - sigmoid(logit))).
+  Tensor classifier_loss(const std::vector<double>& ids, const std::vector<double>& targets,
+                         const std::vector<double>& class_weights, bool multi_label) const {
     using std::exp, std::log;
-    const Tensor all = logits(ids);
+    const Tensor x = hidden_states(ids), &head = weights_.at("classifier.weight"),
+                 &bias = weights_.at("classifier.bias");
+    const auto classes = std::ssize(class_weights);
+    Tensor all;
+    for (Index k = 0; k < classes; ++k) {
+      T logit = bias[at(0, classes, k)];
+      for (Index j = 0; j < c_.hidden; ++j) {
+        T sum(0);
+        for (Index i = 0; i < length_; ++i) sum = sum + x[at(i, c_.hidden, j)];
+        logit = logit + sum / T(static_cast<double>(length_)) * head[at(j, classes, k)];
+      }
+      all.push_back(logit);
+    }
+    if (!multi_label) return cross_entropy(all, targets, class_weights);
+    T sum(0);
+    for (std::size_t k = 0; k < all.size(); ++k)
+      sum = sum + T(class_weights[k] * targets[k]) * log(T(1) + exp(-all[k])) +
+            T(1 - targets[k]) * log(T(1) + exp(all[k]));
+    return {sum / T(static_cast<double>(classes))};
+  }
+
+ private:
+  static Tensor cross_entropy(const Tensor& logits, const std::vector<double>& targets,
+                              const std::vector<double>& class_weights) {
+    using std::exp, std::log;
+    const auto classes = std::ssize(class_weights);
     Tensor losses;
-    for (Index i = 0; i < s_; ++i) {
+    for (Index i = 0; i < std::ssize(targets); ++i) {
       T total(0);
-      for (Index w = 0; w < c_.vocabulary; ++w) total = total + exp(all[at(i, c_.vocabulary, w)]);
+      for (Index w = 0; w < classes; ++w) total = total + exp(logits[at(i, classes, w)]);
       const auto target = static_cast<Index>(targets[static_cast<std::size_t>(i)]);
       losses.push_back(T(class_weights[static_cast<std::size_t>(target)]) *
-                       (log(total) - all[at(i, c_.vocabulary, target)]));
+                       (log(total) - logits[at(i, classes, target)]));
     }
     return losses;
   }
 
- private:
   void note(const std::string& name, const Tensor& tensor) const {
     if (trace_ != nullptr) (*trace_)[name] = tensor;
   }
@@ -178,7 +209,7 @@ class Equations {
   /// Heads after their norm and rotation: pairs (j, j + d/2) turn by p theta^(-2j/d) at position p.
   Tensor positioned(const std::string& norm_layer, Tensor x, Index heads) const {
     const Index d = c_.head_dim;
-    if (c_.qk_norm) x = norm(norm_layer, x, d);
+    if (find(norm_layer + ".weight") != nullptr) x = norm(norm_layer, x, d);
     for (Index i = 0; i < s_ && c_.theta > 0; ++i)
       for (Index h = 0; h < heads; ++h)
         for (Index j = 0; j < d / 2; ++j) {

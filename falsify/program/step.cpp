@@ -13,9 +13,9 @@ namespace assay::falsify {
 using namespace program;
 
 ClassifierConfig classifier_of(const BlockCase& c) {
-  ClassifierConfig all{.model = c.config, .classes = c.step.classes, .multi_label = c.step.multi_label};
+  ClassifierConfig all{.model = c.config, .classes = c.classes, .multi_label = c.multi_label};
   Random random(derive(c.seed, "class weights"));
-  for (Index k = 0; k < c.step.classes; ++k)
+  for (Index k = 0; k < c.classes; ++k)
     all.class_weights.push_back(static_cast<float>(0.5 + static_cast<double>(random.below(64)) / 32));
   return all;
 }
@@ -40,8 +40,8 @@ MicroBatches samples_of(const BlockCase& c, int step) {
       for (Index t = 0; t < length; ++t)
         sample.tokens.push_back(
             static_cast<std::int32_t>(random.below(static_cast<std::uint64_t>(c.config.vocabulary))));
-      sample.label = static_cast<std::int32_t>(random.below(static_cast<std::uint64_t>(c.step.classes)));
-      for (Index k = 0; k < c.step.classes; ++k) sample.labels.push_back(random.chance(0.5) ? 1.0F : 0.0F);
+      sample.label = static_cast<std::int32_t>(random.below(static_cast<std::uint64_t>(c.classes)));
+      for (Index k = 0; k < c.classes; ++k) sample.labels.push_back(random.chance(0.5) ? 1.0F : 0.0F);
     }
   }
   return all;

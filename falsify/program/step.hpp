@@ -59,7 +59,7 @@ std::vector<double> set_samples(Execution<T>& memory, const StepProgram& step, c
   const program::Batch batch = program::batch_of(classifier_of(c), options_of(c), samples);
   const auto doubles = [](const auto& numbers) { return std::vector<double>(numbers.begin(), numbers.end()); };
   write(memory[step.of.ids], doubles(batch.ids)), write(memory[step.of.lengths], doubles(batch.lengths));
-  write(memory[step.of.targets], c.step.multi_label ? doubles(batch.labels) : doubles(batch.targets));
+  write(memory[step.of.targets], c.multi_label ? doubles(batch.labels) : doubles(batch.targets));
   return doubles(batch.upstream);
 }
 

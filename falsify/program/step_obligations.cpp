@@ -289,7 +289,7 @@ Outcome loss_scale(const SystemTrial& trial) {
     set(s.of.m, means.m), set(s.of.v, means.v);
     const Batch batch = batch_of(classifier_of(c), options_of(c), batches[0]);
     set(s.of.ids, batch.ids), set(s.of.lengths, batch.lengths), set(s.of.weights, classifier_of(c).class_weights);
-    if (c.step.multi_label) set(s.of.targets, batch.labels);
+    if (c.multi_label) set(s.of.targets, batch.labels);
     else set(s.of.targets, batch.targets);
     std::vector<double> upstream(batch.upstream.begin(), batch.upstream.end());
     for (double& u : upstream) u *= scale;
@@ -358,10 +358,10 @@ Outcome judged(const SystemTrial& trial, bool logits) {
     for (std::size_t i = 0; i < all.size(); ++i) {
       const Judgement& j = all[i];
       if (logits)
-        outcome &= holds(std::ssize(j.logits) == on.c.step.classes &&
+        outcome &= holds(std::ssize(j.logits) == on.c.classes &&
                              std::ranges::all_of(j.logits, [](float x) { return std::isfinite(x); }),
                          fmt::format("sample {} has {} logits, not all finite, for {} classes", i, j.logits.size(),
-                                     on.c.step.classes));
+                                     on.c.classes));
       else
         outcome &= holds(std::isfinite(j.loss) && j.loss >= 0, fmt::format("the loss of sample {} is {}", i, j.loss));
       outcome &= same<float>("logits", evaluated[i].logits, j.logits, "an evaluation decides otherwise than training");
@@ -392,8 +392,8 @@ Outcome refusals(const SystemTrial& trial, const std::vector<std::function<void(
   return outcome &= same_state(on.trainer.state(), without.trainer.state(), "a batch that is refused changes this");
 }
 Outcome labels(const SystemTrial& trial) {
-  const auto classes = static_cast<std::int32_t>(trial.block().step.classes);
-  if (trial.block().step.multi_label)
+  const auto classes = static_cast<std::int32_t>(trial.block().classes);
+  if (trial.block().multi_label)
     return refusals(trial, {[](Sample& s) { s.labels.pop_back(); }, [](Sample& s) { s.labels.push_back(1); }});
   return refusals(trial, {[=](Sample& s) { s.label = classes; }, [](Sample& s) { s.label = -1; }});
 }

@@ -43,6 +43,7 @@ constexpr DimInfo kBatch{.name = "batch", .min = 1, .max = 256, .says = "sequenc
           .max = 262144,
           .says = "rows of a part of the table, for a device that binds no more; 0: it is whole"},
     kVocabulary{.name = "vocabulary", .min = 2, .max = 262144, .says = "words"},
+    kClasses{.name = "classes", .min = 2, .max = 65536, .says = "classes or labels"},
     kRank{.name = "rank", .min = 1, .max = 256, .says = "of adapters"},
     kSamples{.name = "batch", .min = 1, .max = 256, .says = "samples of the first micro-batch, which is full"},
     kMicroBatches{.name = "micro_batches",
@@ -51,15 +52,15 @@ constexpr DimInfo kBatch{.name = "batch", .min = 1, .max = 256, .says = "sequenc
                   .says = "runs whose gradients add up, each with one sample fewer, as long as one is left"},
     kPlaces{.name = "s", .min = 1, .max = 4096, .says = "tokens that a sample may have"},
     kTokensOfSample{.name = "length", .min = 1, .max = 4096, .says = "tokens of the longest sample"},
-    kClasses{.name = "classes", .min = 2, .max = 4096, .says = "classes"},
     kSteps{.name = "steps", .min = 0, .max = 999000, .says = "steps before"};
 
 constexpr double kSwitch[] = {0, 1}, kTrainable[] = {0, 1, 2, 3}, kFormats[] = {0, 1, 2};
 constexpr WeightFormat kWeightFormats[] = {WeightFormat::f32, WeightFormat::nf4, WeightFormat::q4_k};
 constexpr ParamInfo kTheta{.name = "theta", .max = 1e7, .typical = 10000, .says = "base of the rotation; 0: none"},
     kEps{.name = "eps", .min = 1e-12, .max = 1e-3, .typical = 1e-6, .says = "of every norm"},
-    kQkvBias{.name = "qkv_bias", .says = "1: q, k and v have biases", .choices = kSwitch},
-    kQkNorm{.name = "qk_norm", .says = "1: each head of q and k is normed", .choices = kSwitch},
+    kBiases{.name = "biases", .max = 127, .says = "of projections, a sum as of adapters; Qwen2 has 7", .integer = true},
+    kHeadNorms{
+        .name = "head_norms", .max = 3, .says = "each head is normed: sum of 1 q, 2 k; Qwen3 has 3", .integer = true},
     kCausal{.name = "causal", .typical = 1, .says = "0: an encoder", .choices = kSwitch},
     kTied{.name = "tied_head", .says = "1: logits by the table of embeddings", .choices = kSwitch},
     kAdapters{
@@ -72,7 +73,7 @@ constexpr ParamInfo kTheta{.name = "theta", .max = 1e7, .typical = 10000, .says 
             .says = "0 everything; with adapters 1 the head, 2 head and norms, 3 nothing else",
             .choices = kTrainable},
     kMultiLabel{
-        .name = "multi_label", .says = "0: weighted cross-entropy; 1: a binary one of each class", .choices = kSwitch},
+        .name = "multi_label", .says = "1: a loss for each class, else one class a sequence", .choices = kSwitch},
     kLr{.name = "lr", .max = 1, .typical = 0.001, .says = "learning rate"},
     kDecay{.name = "weight_decay", .max = 1, .typical = 0.01, .says = "of every parameter that trains"},
     kMaxNorm{
@@ -84,16 +85,20 @@ constexpr DimInfo kAttentionDims[] = {kBatch, kS, kLength, kHidden, kKvHeads, kH
                   kLayerDims[] = {kBatch, kS, kLength, kHidden, kIntermediate, kKvHeads, kHeads, kHeadDim, kRank},
                   kLossDims[] = {kBatch, kS,       kLength, kHidden,     kIntermediate, kKvHeads,
                                  kHeads, kHeadDim, kLayers, kVocabulary, kRank},
+                  kClassifierDims[] = {kBatch, kS,       kLength, kHidden,     kIntermediate, kKvHeads,
+                                       kHeads, kHeadDim, kLayers, kVocabulary, kClasses,      kRank},
                   kDecodeDims[] = {kBatch, kTokens,  kHeld,   kCapacity,   kHidden, kIntermediate, kKvHeads,
                                    kHeads, kHeadDim, kLayers, kVocabulary, kPart,   kRank},
                   kStepDims[] = {kSamples, kMicroBatches, kPlaces, kTokensOfSample, kHidden,  kIntermediate, kKvHeads,
                                  kHeads,   kHeadDim,      kLayers, kVocabulary,     kClasses, kRank,         kSteps};
-constexpr ParamInfo kAttentionParams[] = {kTheta, kEps, kQkvBias, kQkNorm, kCausal, kAdapters, kAlpha, kFrozen},
-                    kFeedForwardParams[] = {kEps, kAdapters, kAlpha, kFrozen},
-                    kLossParams[] = {kTheta, kEps, kQkvBias, kQkNorm, kCausal, kTied, kAdapters, kAlpha, kFrozen},
-                    kDecodeParams[] = {kTheta, kEps, kQkvBias, kQkNorm, kTied, kAdapters, kAlpha, kWeights},
-                    kStepParams[] = {kTheta, kEps,    kQkvBias,    kQkNorm, kCausal, kAdapters, kAlpha,
-                                     kBase,  kTrains, kMultiLabel, kLr,     kDecay,  kMaxNorm,  kAdamEps};
+constexpr ParamInfo kAttentionParams[] = {kTheta, kEps, kBiases, kHeadNorms, kCausal, kAdapters, kAlpha, kFrozen},
+                    kFeedForwardParams[] = {kEps, kBiases, kAdapters, kAlpha, kFrozen},
+                    kLossParams[] = {kTheta, kEps, kBiases, kHeadNorms, kCausal, kTied, kAdapters, kAlpha, kFrozen},
+                    kClassifierParams[] = {kTheta,      kEps,      kBiases, kHeadNorms, kCausal,
+                                           kMultiLabel, kAdapters, kAlpha,  kFrozen},
+                    kDecodeParams[] = {kTheta, kEps, kBiases, kHeadNorms, kTied, kAdapters, kAlpha, kWeights},
+                    kStepParams[] = {kTheta, kEps,    kBiases,     kHeadNorms, kCausal, kAdapters, kAlpha,
+                                     kBase,  kTrains, kMultiLabel, kLr,        kDecay,  kMaxNorm,  kAdamEps};
 
 constexpr std::string_view kProjectionEquation = "linear(x) = x Wᵀ + bias + alpha / rank (x Aᵀ) Bᵀ",
                            kNormEquation = "norm(x) = x / sqrt(mean(x²) + eps) w, row by row",
@@ -112,6 +117,13 @@ constexpr std::string_view
                         "loss[i] = -weights[target] log softmax(logits[i])[target]",
                         "layer: "
                         "h = x + o(attention(...)), y = h + down(silu(gate(n)) up(n))"},
+    kClassifierEquations[] =
+        {"x = norm of every layer in turn of table[ids]; logits = mean over a sequence's tokens of "
+         "x, times W [hidden, classes], + bias",
+         "loss = -weights[target] log softmax(logits)[target], or the mean over the classes of "
+         "-(weights t log sigmoid(logits) + (1 - t) log(1 - sigmoid(logits)))",
+         "layer: "
+         "h = x + o(attention(...)), y = h + down(silu(gate(n)) up(n))"},
     kTrainingEquations[] = {"x = table[ids]; every layer in turn; logits = norm(x) headᵀ",
                             "loss[i] = -weights[target] log softmax(logits[i])[target]",
                             "saved of a layer: its input, norm(input) and 1 / rms, rope(norm(q(n))), "
@@ -166,7 +178,8 @@ constexpr int kTurns[] = {0, 1, 2, 3}, kLossTurns[] = {2, -1, 0, -1}, kDecodeTur
 
 std::span<const int> turns(BlockPart part) {
   switch (part) {
-    case BlockPart::loss: return kLossTurns;
+    case BlockPart::loss:
+    case BlockPart::classifier: return kLossTurns;
     case BlockPart::training:
     case BlockPart::step: return kTrainingTurns;
     case BlockPart::decode: return kDecodeTurns;
@@ -212,6 +225,10 @@ OpDescriptor descriptor(BlockPart part) {
       op.name = "training_forward", op.summary = "the forward pass of model_loss with what its backward pass needs";
       op.dims = kLossDims, op.params = kLossParams, op.equations = kTrainingEquations;
       break;
+    case BlockPart::classifier:
+      op.name = "classifier_loss", op.summary = "a whole model, the mean over each sequence, and the loss of its class";
+      op.dims = kClassifierDims, op.params = kClassifierParams, op.equations = kClassifierEquations;
+      break;
     case BlockPart::decode:
       op.name = "decode_step",
       op.summary = "tokens of each sequence through a whole decoder, behind those in its caches";
@@ -232,13 +249,14 @@ std::vector<System> make_systems() {
   for (const std::string_view name : {"adamw_step",  "attention",    "attention_decode", "bce_with_logits",
                                       "bias_add",    "cache_append", "clip_grad_norm",   "cross_entropy",
                                       "embedding",   "gemv",         "global_grad_norm", "linear",
-                                      "lora_linear", "matmul_nt",    "mean_pool",        "nf4_matmul_nt",
-                                      "q4_k_gemv",   "residual_add", "rmsnorm",          "rope",
-                                      "scale",       "silu_mul"})
+                                      "lora_linear", "matmul",       "matmul_nt",        "mean_pool",
+                                      "nf4_matmul_nt", "q4_k_gemv",  "residual_add",     "rmsnorm",
+                                      "rope",        "scale",        "silu_mul"})
     if (lacks(name)) return {};
   std::vector<System> all;
-  for (const BlockPart part : {BlockPart::attention, BlockPart::layer, BlockPart::feed_forward, BlockPart::loss,
-                               BlockPart::training, BlockPart::decode, BlockPart::step}) {
+  for (const BlockPart part :
+       {BlockPart::attention, BlockPart::layer, BlockPart::feed_forward, BlockPart::loss, BlockPart::training,
+        BlockPart::classifier, BlockPart::decode, BlockPart::step}) {
     System system{part, descriptor(part), {}, {}, {}, {}};
     for (const SystemObligation& o : part == BlockPart::step ? step_obligations() : system_obligations())
       if (std::ranges::find(o.parts, part) != o.parts.end()) system.obligations.push_back(&o);
@@ -334,7 +352,8 @@ BlockCase block_of(const System& system, const Case& c) {
   BlockCase b{.name = std::string(system.op.name), .config = {}, .part = system.part, .s = given.dim("s", 1)};
   const bool decodes = system.part == BlockPart::decode;
   b.batch = given.dim("batch", 1), b.length = given.dim(decodes ? "held" : "length", b.s), b.seed = c.seed;
-  b.capacity = given.dim("capacity", 0);
+  b.capacity = given.dim("capacity", 0), b.classes = given.dim("classes", 0);
+  b.multi_label = given.param("multi_label", 0) != 0;
   if (!decodes && b.length > b.s) fail(fmt::format("length is {}, and s {}", b.length, b.s));
   if (const Index needed = b.length + 2 * b.s; decodes && b.capacity < needed)
     fail(fmt::format("capacity is {}, and two runs need {} places", b.capacity, needed));
@@ -343,21 +362,26 @@ BlockCase block_of(const System& system, const Case& c) {
   t.kv_heads = given.dim("kv_heads", 1), t.heads = given.dim("heads", 1), t.head_dim = given.dim("head_dim", 2);
   t.layers = given.dim("layers", 1), t.vocabulary = given.dim("vocabulary", 1);
   t.theta = given.param("theta", 0), t.eps = given.param("eps", 1e-6);
-  t.qkv_bias = given.param("qkv_bias", 0) != 0, t.qk_norm = given.param("qk_norm", 0) != 0;
   t.causal = given.param("causal", 1) != 0, t.tied_head = given.param("tied_head", 0) != 0;
   t.adapters.rank = given.dim("rank", 1), t.adapters.alpha = given.param("alpha", 8);
   const unsigned here = system.part == BlockPart::attention ? 15 : system.part == BlockPart::feed_forward ? 112 : 127;
-  const auto adapted = static_cast<unsigned>(given.param("adapters", 0)) & here;
-  for (std::size_t p = 0; p < kProjections.size(); ++p)
-    if ((adapted >> p & 1U) != 0) t.adapters.on.insert(kProjections[p]);
+  const auto set_of = [&](std::string_view param) {
+    const auto sum = static_cast<unsigned>(given.param(param, 0)) & here;
+    std::set<Projection> set;
+    for (std::size_t p = 0; p < kProjections.size(); ++p)
+      if ((sum >> p & 1U) != 0) set.insert(kProjections[p]);
+    return set;
+  };
+  const auto normed = static_cast<unsigned>(given.param("head_norms", 0));
+  t.q_norm = (normed & 1U) != 0, t.k_norm = (normed & 2U) != 0;
+  t.biases = set_of("biases"), t.adapters.on = set_of("adapters");
   t.decodes = decodes;
   const double trains = given.param("trains", 0);
   StepCase& step = b.step;
-  step = {given.dim("classes", 2),    given.dim("micro_batches", 1),
-          given.dim("steps", 0),      given.param("multi_label", 0) != 0,
-          given.param("lr", 0),       given.param("weight_decay", 0),
-          given.param("max_norm", 0), given.param("adam_eps", 1e-8)};
-  t.head_trains = trains != 3, t.norms_train = trains == 2;
+  step = {given.dim("micro_batches", 1),  given.dim("steps", 0),      given.param("lr", 0),
+          given.param("weight_decay", 0), given.param("max_norm", 0), given.param("adam_eps", 1e-8)};
+  if (trains == 2) t.trained.emplace_back("*norm.weight");
+  if (trains == 3) t.trained.clear();
   if (const Index part = given.dim("part", 0); part > 0)
     t.largest_buffer = static_cast<std::size_t>((part + 1) * row_bytes(WeightFormat::f32, t.hidden));
   t.trains = !decodes && (given.param("frozen", 0) == 0 || t.adapters.on.empty()) && trains == 0;
@@ -379,8 +403,8 @@ Case everything(const System& system, bool tied_head) {
       {"part", 0},           {"hidden", 6},      {"intermediate", 10},
       {"kv_heads", 2},       {"heads", 4},       {"head_dim", 4},
       {"layers", 2},         {"vocabulary", 7},  {"rank", 2},
-      {"theta", 10000},      {"eps", 1e-6},      {"qkv_bias", 1},
-      {"qk_norm", 1},        {"causal", 1},      {"tied_head", tied_head ? 1 : 0},
+      {"theta", 10000},      {"eps", 1e-6},      {"biases", 7},
+      {"head_norms", 3},     {"causal", 1},      {"tied_head", tied_head ? 1 : 0},
       {"adapters", 127},     {"alpha", 8},       {"frozen", 0},
       {"micro_batches", 2},  {"classes", 3},     {"steps", 2},
       {"trains", 0},         {"multi_label", 0}, {"lr", 0.01},
@@ -432,12 +456,17 @@ Case draw(const System& system, bool small, std::uint64_t seed, std::span<const 
   n["vocabulary"] = static_cast<double>(small ? random.between(2, 7) : one_of({2, 17, 100}));
   n["rank"] = static_cast<double>(small ? random.between(1, 3) : one_of({1, 4, 8, 17}));
   n["eps"] = random.chance(0.7) ? 1e-6 : 1e-5;
-  n["qkv_bias"] = random.chance(0.5), n["qk_norm"] = random.chance(0.5), n["causal"] = random.chance(0.75);
+  const bool biased = random.chance(0.5), normed = random.chance(0.5);
+  n["causal"] = random.chance(0.75);
   n["tied_head"] = random.chance(0.5);
   const bool adapted = random.chance(0.6);
   const auto any_set = static_cast<Index>(random.below(128));
   n["adapters"] = adapted ? static_cast<double>(one_of({5, 15, 112, 127, any_set})) : 0;
   n["alpha"] = static_cast<double>(one_of({2, 8, 16}));
+  Random sets(derive(seed, "biases, norms of heads, classes"));
+  n["biases"] = !biased ? 0 : sets.chance(0.5) ? 7 : static_cast<double>(sets.below(128));
+  n["head_norms"] = !normed ? 0 : sets.chance(0.5) ? 3 : static_cast<double>(sets.below(4));
+  n["classes"] = static_cast<double>(sets.between(2, small ? 4 : 40)), n["multi_label"] = sets.chance(0.5);
   Case c;
   c.seed = random.bits();
   n["frozen"] = random.chance(0.25);
@@ -492,8 +521,9 @@ Case draw(const System& system, bool small, std::uint64_t seed, std::span<const 
 
 std::optional<Case> draw_practice(const System& system, Backend backend, int number, std::uint64_t seed) {
   if (number % kEvery != kFirst) return {};
-  const bool loss = system.part == BlockPart::loss || system.part == BlockPart::training,
-             step = system.part == BlockPart::step;
+  const bool step = system.part == BlockPart::step, loss = system.part == BlockPart::loss ||
+                                                           system.part == BlockPart::training ||
+                                                           system.part == BlockPart::classifier;
   const int turn = turns(system.part)[static_cast<std::size_t>(number / kEvery) % std::size(kTurns)];
   if (turn < 0) return {};
   const Practice& p = kPractice[turn];
@@ -503,18 +533,30 @@ std::optional<Case> draw_practice(const System& system, Backend backend, int num
   const bool padded = random.chance(0.4);
   // Gradients of so many weights cost more than the layer: practice adapts such layers.
   const bool frozen = loss || step || p.hidden * p.intermediate > 1 << 24 || random.chance(0.5);
-  std::map<std::string_view, double> n{{"batch", batch},       {"s", 1},
-                                       {"length", 1},          {"held", 40},
-                                       {"weights", 1},         {"part", 0},
-                                       {"rank", rank},         {"theta", p.theta},
-                                       {"eps", 1e-6},          {"qkv_bias", p.qkv_bias},
-                                       {"qk_norm", p.qk_norm}, {"causal", p.causal},
-                                       {"tied_head", 1},       {"adapters", adapters == 0 && frozen ? 127 : adapters},
-                                       {"alpha", 16},          {"frozen", frozen},
-                                       {"micro_batches", 2},   {"classes", 3},
-                                       {"steps", 7},           {"trains", 2},
-                                       {"multi_label", 0},     {"lr", 0.0003},
-                                       {"weight_decay", 0.01}, {"max_norm", 1},
+  std::map<std::string_view, double> n{{"batch", batch},
+                                       {"s", 1},
+                                       {"length", 1},
+                                       {"held", 40},
+                                       {"weights", 1},
+                                       {"part", 0},
+                                       {"rank", rank},
+                                       {"theta", p.theta},
+                                       {"eps", 1e-6},
+                                       {"biases", p.qkv_bias ? 7 : 0},
+                                       {"head_norms", p.qk_norm ? 3 : 0},
+                                       {"causal", p.causal},
+                                       {"tied_head", 1},
+                                       {"adapters", adapters == 0 && frozen ? 127 : adapters},
+                                       {"alpha", 16},
+                                       {"frozen", frozen},
+                                       {"micro_batches", 2},
+                                       {"classes", 5},
+                                       {"steps", 7},
+                                       {"trains", 2},
+                                       {"multi_label", 0},
+                                       {"lr", 0.0003},
+                                       {"weight_decay", 0.01},
+                                       {"max_norm", 1},
                                        {"adam_eps", 1e-8}};
   const auto region = std::ranges::find(system.op.shapes, p.name, &ShapeRegion::name) - system.op.shapes.begin();
   Case c;

@@ -42,6 +42,9 @@ std::vector<T> by_equations(const BlockCase& c, const std::map<std::string, std:
         case BlockPart::attention: return equations.attention_block("", x());
         case BlockPart::feed_forward: return equations.feed_forward_block("", x());
         case BlockPart::layer: return equations.decoder_layer("", x());
+        case BlockPart::classifier:
+          return equations.classifier_loss(input("ids"), input("targets"), constants.at("class weights"),
+                                           c.multi_label);
         case BlockPart::loss:
         case BlockPart::training:
         case BlockPart::decode:
@@ -210,7 +213,7 @@ void Wiring::expect_step() {
   }
   StepMirror mirror(c, parameters, names, m, v);
   // A batch is filled with one token 0 of class 0, without labels.
-  const Sample filler{{0}, 0, std::vector<float>(static_cast<std::size_t>(c.step.classes))};
+  const Sample filler{{0}, 0, std::vector<float>(static_cast<std::size_t>(c.classes))};
   std::vector<StepMirror::Result> done;
   for (std::size_t step = 0; step < kRuns; ++step) {
     const StepMirror before = mirror;

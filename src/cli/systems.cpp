@@ -308,8 +308,8 @@ json explain_system(const std::string& which) {
                                              {t.kv_heads * t.head_dim, "kv_heads * head_dim"},
                                              {t.head_dim, "head_dim"},
                                              {t.vocabulary, "vocabulary"},
-                                             {t.adapters.rank, "rank"},
-                                             {c.step.classes, "classes"}};
+                                             {c.classes, "classes"},
+                                             {t.adapters.rank, "rank"}};
   for (const program::Parameter& p : forward.parameters) {
     const Shape& shape = forward[p.value].shape;
     std::string extent;

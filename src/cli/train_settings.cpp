@@ -104,15 +104,24 @@ void read_model(const Node& node, TrainSettings& s, const fs::path& folder) {
   }
   const Node* const lora = r.find("lora");
   t.trains = lora == nullptr;
+  bool norms = false, head = true;
   if (const Node* base = r.find("base"); base != nullptr && base->one_of({"f32", "nf4"}).value == "nf4") {
     if (lora == nullptr) base->fail("nf4 does not train", "add 'lora: {rank: 8, alpha: 16}'");
     t.weights = program::WeightFormat::nf4;
   }
-  r.take("trains", t.trains), r.take("norms", t.norms_train), r.take("head", t.head_trains);
-  if (const Node* trains = r.find("trains"); t.trains && t.weights != program::WeightFormat::f32 && trains != nullptr)
-    trains->fail("nf4 does not train", "say trains: false");
-  if (const Node* norms = r.find("norms"); norms != nullptr && t.trains && !t.norms_train)
-    norms->fail("norms train with the rest of the base", "say trains: false");
+  r.take("norms", norms), r.take("head", head);
+  t.trained.clear();
+  if (head) t.trained.emplace_back("classifier.*");
+  if (norms) t.trained.emplace_back("*norm.weight");
+  if (const Node* trains = r.find("trains"); trains != nullptr && trains->is_list()) {
+    t.trains = false;
+    for (const Node& name : trains->items()) t.trained.push_back(name.text().value);
+  } else if (trains != nullptr) {
+    t.trains = trains->boolean();
+    if (t.trains && t.weights != program::WeightFormat::f32) trains->fail("nf4 does not train", "say trains: false");
+  }
+  if (const Node* node = r.find("norms"); node != nullptr && t.trains && !norms)
+    node->fail("norms train with the rest of the base", "say trains: false");
   if (lora != nullptr) t.adapters = adapters_of(*lora, s, folder);
 }
 
@@ -215,7 +224,7 @@ nlohmann::json identity(const TrainSettings& s) {
   nlohmann::json j{
       {"model.config", sha256(files::read(configuration_of(s), ""))},
       {"model.base", name(t.weights)},
-      {"model.trains", {t.trains, t.norms_train, t.head_trains}},
+      {"model.trains", {{"base", t.trains}, {"names", t.trained}}},
       {"model.lora.rank", t.adapters.rank},
       {"model.lora.alpha", t.adapters.alpha},
       {"classifier.labels", s.classes},

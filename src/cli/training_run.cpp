@@ -283,7 +283,7 @@ json TrainingRun::judge_held_out() {
 
 void TrainingRun::save_model() {
   const program::TransformerConfig& t = s_.classifier.model;
-  const bool adapters_alone = !t.adapters.on.empty() && !t.trains;
+  const bool adapters_alone = !t.adapters.on.empty() && program::has_frozen_bases(trainer_->session().program());
   if (adapters_alone)
     save_adapters(trainer_->session(), t.adapters, s_.output / "adapter",
                   (s_.model.weights ? *s_.model.weights : s_.model.config).string());

@@ -64,6 +64,9 @@ class Builder {
   /// Keeps a value until the end of a run.
   void output(Value v);
 
+  /// The full name of a parameter under the scope in force.
+  std::string full_name(std::string_view name) const { return prefix_ + std::string(name); }
+
   /// While it lives, labels of steps and names of parameters begin with "NAME.".
   class Scope {
    public:

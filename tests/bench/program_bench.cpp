@@ -40,7 +40,8 @@ void time(const Shape& shape, Index rows, assay::Device& device) {
                                .heads = shape.heads,
                                .kv_heads = shape.kv_heads,
                                .head_dim = shape.head_dim,
-                               .qkv_bias = shape.qkv_bias},
+                               .biases = shape.qkv_bias ? std::set{Projection::q, Projection::k, Projection::v}
+                                                        : std::set<Projection>()},
                     .s = rows,
                     .length = rows};
   const assay::program::Differentiated differentiated = Block(c).differentiated();

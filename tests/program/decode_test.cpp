@@ -131,7 +131,7 @@ using InDouble = Chain<double>;
 std::vector<TransformerConfig> models() {
   std::vector<TransformerConfig> all{two_layers(), llama(), two_layers(), two_layers()};
   all[1].vocabulary = 11, all[1].trains = false;
-  all[2].adapters.on.clear(), all[2].tied_head = true, all[2].qkv_bias = false;
+  all[2].adapters.on.clear(), all[2].tied_head = true, all[2].biases.clear();
   all[3].theta = 0, all[3].kv_heads = 1;
   return all;
 }
@@ -301,7 +301,7 @@ TEST_P(Decoders, RefuseACacheThatTheDeviceCannotBind) {
 /// N82: a sum of exponentials that is no number is not passed over; without any finite score attention gives zeros.
 TEST_P(Decoders, ScoresThatAreNotFiniteReachTheLogits) {
   TransformerConfig c = two_layers();
-  c.qk_norm = false, c.theta = 0;
+  c.q_norm = c.k_norm = false, c.theta = 0;
   for (const float score : {-INFINITY, INFINITY, NAN}) {  // of every key, as every query is positive
     Decoder decoder(c, {.capacity = 4}, *device_);
     set_weights(decoder.session());

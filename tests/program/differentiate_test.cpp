@@ -60,6 +60,56 @@ TEST(Derivatives, AValueThatIsUsedSeveralTimesGetsTheSum) {
   EXPECT_EQ(derivative(chain, {1, 1}, {1}), std::vector<double>{16});
 }
 
+/// Each step has one backward call whatever the number of paths, which doubles with each sum.
+TEST(Derivatives, TakeEachStepOnce) {
+  const auto backward_steps = [](int depth) {
+    Builder b;
+    const Value x = b.input("x", {2, 3});
+    Value y = x;
+    for (int i = 0; i < depth; ++i) {  // a diamond of two products, each with a step of its own
+      const Value left = scale(b, y, 2), right = scale(b, y, 3);
+      y = residual_add(b, left, right, 1);
+    }
+    const Differentiated d = differentiate(b.program(), std::vector{y}, std::vector{x});
+    std::map<std::string, int> of_step;
+    for (std::size_t s = b.program().steps.size(); s < d.program.steps.size(); ++s) {
+      const Step& step = d.program.steps[s];
+      if (step.label.starts_with("backward.")) ++of_step[step.label.substr(0, step.label.rfind('.'))];
+    }
+    for (const auto& [step, count] : of_step) EXPECT_EQ(count, 1) << step;
+    return d.program.steps.size() - b.program().steps.size();
+  };
+  const std::size_t one = backward_steps(1), two = backward_steps(2);
+  for (int depth = 3; depth <= 12; ++depth)
+    EXPECT_EQ(backward_steps(depth), one + static_cast<std::size_t>(depth - 1) * (two - one)) << depth;
+}
+
+/// N18: of a frozen projection the bias alone trains, and the backward pass computes nothing else.
+TEST(Derivatives, OfABiasOnAFrozenProjection) {
+  Builder b;
+  const Value x = b.input("x", {3, 2}), weight = b.parameter("weight", {2, 2}, false),
+              bias = b.parameter("bias", {1, 2});
+  const Value y = linear(b, x, weight, bias);
+  b.output(y);
+  const Differentiated d = differentiate(b.program(), std::vector{y});
+  ASSERT_EQ(d.gradients.size(), 1U);
+  const auto backward = std::span(d.program.steps).subspan(b.program().steps.size());
+  ASSERT_EQ(backward.size(), 2U);
+  EXPECT_EQ(backward[0].op->name, "bias_add_backward");
+  EXPECT_EQ(backward[1].op->name, "accumulate");
+  const Plan where = plan(d.program);
+  Execution<double> run(d.program, where, std::nan(""));
+  write(run[x], {1, 2, 3, 4, 5, 6});
+  write(run[weight], {1, 0, 2, 1});
+  write(run[bias], {10, 20});
+  write(run[d.upstream[0]], {1, 2, 3, 4, 5, 6});
+  for (const double times : {1, 2}) {
+    run.run();
+    EXPECT_EQ(read(run[y]), (std::vector<double>{11, 24, 13, 30, 15, 36}));
+    EXPECT_EQ(read(run[d.gradients[0]]), (std::vector<double>{9 * times, 12 * times}));
+  }
+}
+
 TEST(Derivatives, PassThroughViews) {
   const auto parts = [](Builder& b, Value x) {  // rows 0..1 times 2, rows 1..3 times 5: row 1 gets both
     const Value upper = scale(b, b.rows(x, 0, 2), 2), lower = scale(b, b.rows(x, 1, 3), 5);

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <fstream>
 #include <map>
-#include <numeric>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
@@ -20,19 +19,28 @@ using falsify::Execution;
 using nlohmann::json;
 
 BlockCase case_of(const std::string& name, const json& c) {
-  BlockCase made{name, {}, c["vocabulary"] > 1 ? Part::loss : Part::layer, c["s"], c["s"]};
+  BlockCase made{name, {}, c["vocabulary"] > 1 ? Part::loss : Part::layer, c["s"], c.value("length", c["s"])};
+  made.batch = c.value("batch", 1), made.multi_label = c.value("multi_label", false);
+  if (made.classes = c.value("classes", 0); made.classes > 0) made.part = Part::classifier;
   TransformerConfig& t = made.config;
   t.hidden = c["hidden"], t.intermediate = c["intermediate"], t.heads = c["heads"], t.kv_heads = c["kv_heads"];
   t.head_dim = c["head_dim"], t.layers = c["layers"], t.vocabulary = c["vocabulary"], t.theta = c["theta"];
-  t.eps = c["eps"], t.qkv_bias = c["qkv_bias"], t.qk_norm = c["qk_norm"], t.tied_head = c["tied_head"];
+  t.eps = c["eps"], t.q_norm = t.k_norm = c["qk_norm"], t.tied_head = c["tied_head"];
   t.adapters.rank = c["rank"], t.adapters.alpha = c["alpha"];
-  for (const Projection p : kProjections)
-    for (const json& adapted : c["adapters"])
-      if (adapted.get<std::string>() + "_proj" == program::name(p)) t.adapters.on.insert(p);
+  t.causal = c.value("causal", true);
+  const auto set_of = [](const json& names) {
+    std::set<Projection> set;
+    for (const Projection p : kProjections)
+      for (const json& name : names)
+        if (name.get<std::string>() + "_proj" == program::name(p)) set.insert(p);
+    return set;
+  };
+  t.adapters.on = set_of(c["adapters"]), t.biases = set_of(c.value("biases", json::array()));
+  if (c["qkv_bias"]) t.biases = {Projection::q, Projection::k, Projection::v};
   return made;
 }
 
-/// Operands and results by name: a leaf, "LEAF.gradient", "ids", "targets", "upstream", "y".
+/// Operands and results by name: a leaf, "LEAF.gradient", "ids", "targets", "class weights" or ones, "upstream", "y".
 struct Golden {
   std::string name;
   json config;
@@ -58,8 +66,8 @@ std::vector<Golden> blocks() {
 }
 
 /// Models by the classes of transformers and peft (models.py).
-std::vector<Golden> models() {
-  std::ifstream file(ASSAY_GOLDEN "/models.safetensors", std::ios::binary);
+std::vector<Golden> models(const std::string& name) {
+  std::ifstream file(ASSAY_GOLDEN "/" + name + ".safetensors", std::ios::binary);
   std::uint64_t bytes = 0;
   file.read(reinterpret_cast<char*>(&bytes), sizeof bytes);
   std::string text(bytes, ' ');
@@ -67,19 +75,19 @@ std::vector<Golden> models() {
   const std::streamoff data = file.tellg();
   const json header = json::parse(text);
   std::map<std::string, Golden> read;
-  for (const auto& [name, config] : header["__metadata__"].items())
-    if (name != "made_by") read[name] = {name, json::parse(config.get<std::string>()), {}};
-  for (const auto& [name, tensor] : header.items()) {
-    if (name == "__metadata__") continue;
-    const std::size_t slash = name.find('/');
-    std::vector<double>& numbers = read.at(name.substr(0, slash)).numbers[name.substr(slash + 1)];
+  for (const auto& [model, config] : header["__metadata__"].items())
+    if (model != "made_by") read[model] = {model, json::parse(config.get<std::string>()), {}};
+  for (const auto& [key, tensor] : header.items()) {
+    if (key == "__metadata__") continue;
+    const std::size_t slash = key.find('/');
+    std::vector<double>& numbers = read.at(key.substr(0, slash)).numbers[key.substr(slash + 1)];
     const auto& offsets = tensor["data_offsets"];
     numbers.resize((offsets[1].get<std::size_t>() - offsets[0].get<std::size_t>()) / sizeof(double));
     file.seekg(data + offsets[0].get<std::streamoff>());
     file.read(reinterpret_cast<char*>(numbers.data()), static_cast<std::streamsize>(numbers.size() * sizeof(double)));
   }
   std::vector<Golden> all;
-  for (auto& [name, golden] : read) all.push_back(std::move(golden));
+  for (auto& [model, golden] : read) all.push_back(std::move(golden));
   return all;
 }
 
@@ -104,13 +112,15 @@ void expect_same(const Golden& golden) {
     for (const Value leaf : leaves) set(execution, leaf, golden.numbers.at(d.program[leaf].name));
     for_each_set_by_host(d.program, [&](Value v) {
       const std::string& input = d.program[v].name;
-      if (input == "class weights")
+      if (golden.numbers.contains(input)) set(execution, v, golden.numbers.at(input));
+      else if (input == "class weights")
         write(execution[v], std::vector<double>(static_cast<std::size_t>(execution[v].size()), 1));
       else if (input == "positions") {
-        std::vector<double> positions(static_cast<std::size_t>(c.s));
-        std::iota(positions.begin(), positions.end(), 0);
+        std::vector<double> positions(static_cast<std::size_t>(c.rows()));
+        for (std::size_t i = 0; i < positions.size(); ++i)
+          positions[i] = static_cast<double>(static_cast<Index>(i) % c.s);
         set(execution, v, positions);
-      } else if (golden.numbers.contains(input)) set(execution, v, golden.numbers.at(input));
+      }
     });
     set(execution, d.upstream[0], golden.numbers.at("upstream"));
     execution.run();
@@ -140,8 +150,15 @@ TEST(Golden, BlocksArePyTorchs) {
 }
 
 TEST(Golden, ModelsAreThoseOfTransformersAndPeft) {
-  const std::vector<Golden> all = models();
+  const std::vector<Golden> all = models("models");
   EXPECT_EQ(all.size(), 6U);
+  for (const Golden& golden : all) expect_same(golden);
+}
+
+/// Padded batches, encoders, biases of every projection, biases beside norms of heads, adapters on other sets, classifiers.
+TEST(Golden, VariantsAreThoseOfTransformersAndPeft) {
+  const std::vector<Golden> all = models("variants");
+  EXPECT_EQ(all.size(), 8U);
   for (const Golden& golden : all) expect_same(golden);
 }
 

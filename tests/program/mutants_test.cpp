@@ -75,7 +75,7 @@ INSTANTIATE_TEST_SUITE_P(Of, SystemMutants, testing::Values("decode_step", "trai
 
 INSTANTIATE_TEST_SUITE_P(Of, ProgramMutants,
                          testing::Values("feed_forward", "lora_on_all_attention", "lora_on_all", "tied_loss",
-                                         "recomputed_loss"),
+                                         "recomputed_loss", "multi_label_encoder"),
                          [](const auto& info) { return info.param; });
 
 /// Returns whether the fault has an effect.
@@ -144,6 +144,11 @@ struct Impossible {
   std::string_view bug, why, test;
 };
 constexpr Impossible kImpossible[] = {
+    {"N1", "the product of every projection leaves the CPU where it is large", "DispatchRules.ProjectionsLeaveTheCpu"},
+    {"N18", "names choose the biases that train, whatever their weights do",
+     "TrainingStep.BiasesOfAFrozenBaseTrainByName"},
+    {"N26", "each bias and each norm is configured alone, and one that a layer lacks is refused",
+     "CheckpointFiles.EachOptionalTensorMayStandAlone"},
     {"N65", "a dispatch beyond a device's limit is refused, and a weight above it is in parts",
      "Decoders.TablesAndHeadsAreInPartsThatADeviceBinds"},
     {"N66", "caches are states of one program, of a capacity that a token beyond is refused by",

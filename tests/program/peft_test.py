@@ -30,8 +30,8 @@ def expect(holds, words):
         print("FAILED:", words, flush=True)
 
 
-def train(folder, name, lora, lr):
-    (folder / f"{name}.yaml").write_text(f"""model: {{config: base, lora: {lora}}}
+def train(folder, name, lora, lr, model=""):
+    (folder / f"{name}.yaml").write_text(f"""model: {{config: base, lora: {lora}{model}}}
 classifier: {{labels: [{', '.join(classes)}]}}
 corpus: {{train: corpus.jsonl, held_out: corpus.jsonl, length: {length}}}
 training: {{batch: 4, lr: {lr}}}
@@ -80,6 +80,15 @@ with tempfile.TemporaryDirectory(prefix="assay-peft-") as made:
     state = peft.get_peft_model_state_dict(read)
     expect(state.keys() == ours.keys() and all(torch.equal(state[k], ours[k]) for k in ours), f"peft reads {sorted(state)} of {sorted(ours)}")
     expect_alike(read, judged, texts, "read by peft")
+    biased, judged = train(folder, "biased", "{rank: 4, alpha: 16, targets: [q_proj, down_proj]}", 0.01, ", trains: ['*_proj.bias', '*.input_layernorm.weight']")
+    read = peft.PeftModel.from_pretrained(Classifier(), folder / "biased/adapter").eval()
+    state = peft.get_peft_model_state_dict(read)
+    first = causal.model.layers[0].self_attn
+    more = [k for k in state if ".modules_to_save." not in k and ".original_module." not in k]
+    expect(set(more) == biased.keys() and all(torch.equal(state[k], biased[k]) for k in biased), f"peft reads {sorted(state)} of {sorted(biased)}")
+    for key, base in (("q_proj.base_layer", first.q_proj), ("k_proj", first.k_proj)):
+        expect(not torch.equal(biased[f"base_model.model.model.layers.0.self_attn.{key}.bias"], base.bias), f"{key}: its bias stays")
+    expect_alike(read, judged, texts, "biases read by peft")
     theirs = peft.get_peft_model(Classifier(), peft.LoraConfig(r=3, lora_alpha=6, target_modules=["v_proj", "gate_proj"], modules_to_save=["classifier"])).eval()
     for name, parameter in theirs.named_parameters():
         if "lora_B" in name:
@@ -90,5 +99,14 @@ with tempfile.TemporaryDirectory(prefix="assay-peft-") as made:
     wanted = load_file(folder / "theirs/adapter_model.safetensors")
     expect(again.keys() == wanted.keys() and all(torch.equal(again[k], wanted[k]) for k in wanted), f"we read {sorted(again)} of {sorted(wanted)}")
     expect_alike(theirs, judged, texts, "read from peft")
+    theirs = peft.get_peft_model(Classifier(), peft.LoraConfig(r=3, lora_alpha=6, target_modules=["v_proj"], modules_to_save=["classifier"], bias="all")).eval()
+    for name, parameter in theirs.named_parameters():
+        if "lora_B" in name or name.endswith("_proj.bias") or name.endswith("base_layer.bias"):
+            torch.nn.init.normal_(parameter, std=0.3)
+    theirs.create_or_update_model_card = lambda *_: None
+    theirs.save_pretrained(folder / "theirs_biased", safe_serialization=True)
+    expect(any(k.endswith("v_proj.base_layer.bias") for k in load_file(folder / "theirs_biased/adapter_model.safetensors")), "peft saves biases")
+    _, judged = train(folder, "biased_again", "{from: theirs_biased}", 0)
+    expect_alike(theirs, judged, texts, "biases read from peft")
 print(f"peft {peft.__version__}: {failed} failures")
 sys.exit(failed != 0)

@@ -54,6 +54,10 @@ for fault, step in (("attention_decode/never_appended", "self_attn.attention_dec
     expect(done.returncode == 1 and f"model.layers.0.{step}" in json.loads(done.stdout)["checked"]["fault"] and not json.loads(done.stdout)["tokens"],
            f"{fault}, every second token: exit {done.returncode}: {done.stdout}{done.stderr}")
 
+for system in json.loads(subprocess.run([assay, "list", "--json"], capture_output=True, text=True).stdout)["systems"]:
+    done = subprocess.run([assay, "explain", system["system"], "--json"], capture_output=True, text=True)
+    expect(done.returncode == 0 and json.loads(done.stdout)["parameters"], f"explain {system['system']}: exit {done.returncode}: {done.stderr}")
+
 plain = json.loads(tiny.read_text())
 with tempfile.TemporaryDirectory() as folder:
     config = pathlib.Path(folder) / "config.json"
@@ -62,13 +66,15 @@ with tempfile.TemporaryDirectory() as folder:
             ({"hidden_act": "gelu"}, "hidden_act: is gelu; take a model with silu"),
             ({"rope_scaling": {"rope_type": "llama3"}}, 'rope_scaling: scales the rotation ("llama3"); take a model whose rotation is plain'),
             ({"use_sliding_window": True}, "use_sliding_window: is true; take a model that sees its whole context"),
-            ({"attention_bias": True}, "attention_bias: is true: o_proj has a bias; take a model without it"),
             ({"hidden_size": None}, "hidden_size: is missing; see the model's documentation for its value"),
             ({"vocab_size": -3}, "vocab_size: is -3; see the model's documentation for its value"),
             ({"num_key_value_heads": 4}, "transformer: heads: 6 heads cannot share 4 key-value heads evenly; make heads a multiple of kv_heads")):
         config.write_text(json.dumps(plain | change))
         done = run(folder, "--random")
         expect(done.returncode == 2 and done.stderr.strip().endswith(sentence) and done.stderr.count("\n") == 1, f"{change}: {done.stderr}")
+    config.write_text(json.dumps(plain | {"model_type": "llama", "attention_bias": True, "mlp_bias": True}))
+    done = run(folder, "--random", "--check")
+    expect(done.returncode == 0, f"every bias: {done.stderr}")
     config.write_text("[1")
     expect(run(folder, "--random").stderr.strip().endswith("is no JSON object; name a model's config.json"), "no JSON object")
     config.write_text(json.dumps(plain))

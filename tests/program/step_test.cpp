@@ -221,16 +221,18 @@ TEST(GoldenSteps, AreThoseOfPyTorchAndPeft) {
     TransformerConfig& t = c.config;
     t.hidden = given["hidden"], t.intermediate = given["intermediate"], t.heads = given["heads"];
     t.kv_heads = given["kv_heads"], t.head_dim = given["head_dim"], t.layers = given["layers"];
-    t.vocabulary = given["vocabulary"], t.theta = given["theta"], t.eps = given["eps"], t.qkv_bias = true;
+    t.vocabulary = given["vocabulary"], t.theta = given["theta"], t.eps = given["eps"],
+    t.biases = {Projection::q, Projection::k, Projection::v};
     t.adapters.rank = given["rank"], t.adapters.alpha = given["alpha"];
     for (const Projection p : kProjections)
       for (const nlohmann::json& adapted : given["adapters"])
         if (adapted.get<std::string>() + "_proj" == program::name(p)) t.adapters.on.insert(p);
-    t.trains = false, t.norms_train = given["norms"];
+    t.trains = false;
+    if (given["norms"].get<bool>()) t.trained.emplace_back("*norm.weight");
     t.weights = given["weights"] == "nf4" ? WeightFormat::nf4 : WeightFormat::f32;
     c.batch = 3, c.s = c.length = given["length"];
-    c.step = {given["classes"], 2, 0, given["multi_label"], given["lr"], given["weight_decay"], given["max_norm"],
-              given["adam_eps"]};
+    c.classes = given["classes"], c.multi_label = given["multi_label"];
+    c.step = {2, 0, given["lr"], given["weight_decay"], given["max_norm"], given["adam_eps"]};
     const falsify::StepProgram right = step_program(c);
     const ProgramMutant own{{}, "", right.program, plan(right.program)};
     falsify::StepExecution<double> exact(own, right, c, std::nan(""));

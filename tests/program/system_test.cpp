@@ -27,7 +27,7 @@ using nlohmann::json;
 class Systems : public OnDevice {};
 
 TEST_P(Systems, Pass) {
-  ASSERT_EQ(falsify::systems().size(), 7u);
+  ASSERT_EQ(falsify::systems().size(), 8u);
   std::map<std::string, std::int64_t> elements;  // by obligation
   for (const System& system : falsify::systems()) {
     falsify::CampaignOptions options;
@@ -60,7 +60,9 @@ TEST(SystemCases, AreOfLayersInUse) {
       }
       EXPECT_EQ(regions.size(), system.op.shapes.size()) << system.op.name;
       const bool whole = system.part == Part::training || system.part == Part::decode || system.part == Part::step;
-      EXPECT_GE(system.op.shapes.size(), whole ? 1u : system.part == Part::loss ? 2u : 4u);
+      EXPECT_GE(system.op.shapes.size(), whole                                                          ? 1u
+                                         : system.part == Part::loss || system.part == Part::classifier ? 2u
+                                                                                                        : 4u);
       EXPECT_GT(rows, whole ? 0 : 4) << system.op.name;
     }
 }
@@ -160,6 +162,28 @@ void unsaved(Program& p) {
       storage.name += p.outputs.empty() ? " read" : "";
 }
 
+/// Every sequence is pooled over the first one's length.
+void pool_over_first_length(Program& p) {
+  for (Step& step : p.steps)
+    if (step.op->name == "mean_pool") {
+      ValueInfo lengths = p[step.tensors[1]];
+      lengths.strides = {0};
+      p.values.push_back(lengths);
+      step.tensors[1] = {static_cast<std::int32_t>(p.values.size()) - 1};
+    }
+}
+/// Every class has the first one's weight, in both directions.
+void weigh_classes_alike(Program& p) {
+  for (Step& step : p.steps)
+    if (step.op->name.starts_with("cross_entropy")) {
+      const auto t = std::ranges::find(step.op->tensors, "weights", &TensorInfo::name) - step.op->tensors.begin();
+      ValueInfo ones = p[step.tensors.at(static_cast<std::size_t>(t))];
+      ones.strides = {0};
+      p.values.push_back(ones);
+      step.tensors[static_cast<std::size_t>(t)] = {static_cast<std::int32_t>(p.values.size()) - 1};
+    }
+}
+
 struct Planted {
   std::string_view system, obligation;
   std::function<void(Program&)> alter;
@@ -193,13 +217,19 @@ TEST(SystemObligations, FailForWhatTheyAreFor) {
       {"decode_step", "FALSIFY-SYS-013", lose_first("rope")},
       {"decode_step", "FALSIFY-SYS-014", with("attention_decode", "scale", 2)},
       {"decode_step", "FALSIFY-SYS-014", lose_first("cache_append")},
+      {"classifier_loss", "FALSIFY-SYS-002", pool_over_first_length},
+      {"classifier_loss", "FALSIFY-SYS-002", weigh_classes_alike},
+      {"classifier_loss", "FALSIFY-SYS-003", lose_last},
+      {"classifier_loss", "FALSIFY-SYS-005", lose_last},
+      {"classifier_loss", "FALSIFY-SYS-006", pool_over_first_length},
+      {"classifier_loss", "FALSIFY-SYS-011", of_sequences(2, pool_over_first_length)},
       {"training_forward", "FALSIFY-SYS-003", lose_last},
       {"training_forward", "FALSIFY-SYS-018", with("rmsnorm", "eps", 10)},
       {"training_forward", "FALSIFY-SYS-019", unsaved},
       {"decode_step", "FALSIFY-SYS-009", with("lora_linear", "alpha", 2)},
       {"decode_step", "FALSIFY-SYS-009", with("lora_unmerge", "alpha", 2)},
-      {"attention_block", "FALSIFY-SYS-020", of_sequences(2, with("accumulate", "alpha", 0.5))},
-      {"model_loss", "FALSIFY-SYS-020", of_sequences(2, lose_last)},
+      {"attention_block", "FALSIFY-SYS-027", of_sequences(2, with("accumulate", "alpha", 0.5))},
+      {"model_loss", "FALSIFY-SYS-027", of_sequences(2, lose_last)},
       {"attention_block", "FALSIFY-A1", transposed("self_attn.q_proj.weight")},
       {"attention_block", "FALSIFY-A1", transposed("self_attn.o_proj.lora_A.weight")},
       {"attention_block", "FALSIFY-A2", shaped("self_attn.k_proj.weight", {16, 6})},  // of heads
@@ -233,7 +263,7 @@ TEST(SystemObligations, AMeanOfMeansIsNoSum) {
       if (step.op->name == "accumulate" && p.storage_of(step.tensors[0]).kind == Kind::gradient)
         step.params[0] *= 2.5 / static_cast<double>(p[p.outputs[0]].shape[0]);
   };
-  EXPECT_EQ(outcome("model_loss", "FALSIFY-SYS-020", weighted).kind, Outcome::Kind::falsified);
+  EXPECT_EQ(outcome("model_loss", "FALSIFY-SYS-027", weighted).kind, Outcome::Kind::falsified);
 }
 
 /// A sequence of a batch that reads anything of another one.

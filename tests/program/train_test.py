@@ -130,9 +130,23 @@ for base in ("f32", "nf4"):
         trained(write("merged.yaml", once.read_text().replace("config: ., weights: random", "config: kept/model").replace(", lora: {from: kept/adapter}", "").replace("norms: true", "trains: false")))
         merged = [json.loads(line) for line in (here / "out/probabilities.jsonl").read_text().splitlines()]
         expect([j["predicted"] for j in merged] == [j["predicted"] for j in judged], "the merged model decides otherwise")
+# Beside adapters, what names say trains.
+named = configuration("named.yaml", model=", trains: ['*.bias', '*.k_proj.weight'], lora: {rank: 2, targets: [q_proj]}")
+trained(named)
+held = {name.removeprefix("base_model.model."): numbers for name, (_, numbers) in tensors(here / "out/adapter/adapter_model.safetensors").items()}
+for n in (0, 1):
+    for p in ("q_proj.base_layer", "k_proj", "v_proj"):
+        expect(any(held[f"model.layers.{n}.self_attn.{p}.bias"]), f"{n} {p}: its bias, which begins as zeros, has not moved")
+    expect(f"model.layers.{n}.self_attn.k_proj.weight" in held and f"model.layers.{n}.self_attn.v_proj.weight" not in held, f"weights of {sorted(held)}")
+adapter = json.loads((here / "out/adapter/adapter_config.json").read_text())
+expect(adapter["bias"] == "all" and sorted(adapter["modules_to_save"]) == ["classifier", "k_proj"], adapter)
+wrong = train(write("wrong.yaml", named.read_text().replace("'*.bias'", "'*.biases'")))
+expect(wrong.returncode == 2 and "trained: '*.biases' names no parameter of the model" in wrong.stderr, f"a name of nothing: {wrong.stderr}")
+packed = train(write("packed.yaml", named.read_text().replace("trains:", "base: nf4, trains:")))
+expect(packed.returncode == 2 and "k_proj.weight is in nf4, which does not train" in packed.stderr, f"packed: {packed.stderr}")
 broken = json.loads((here / "kept/adapter/adapter_config.json").read_text())
 for change, sentence in (({"use_dora": True}, "has use_dora; take a plain LoRA adapter"), ({"use_rslora": True}, "has use_rslora; take a plain LoRA adapter"),
-                         ({"rank_pattern": {"q_proj": 4}}, "has a rank_pattern; take a plain LoRA adapter"), ({"bias": "all"}, "trains biases; take a plain LoRA adapter"),
+                         ({"rank_pattern": {"q_proj": 4}}, "has a rank_pattern; take a plain LoRA adapter"), ({"bias": "lora_only"}, 'has the bias "lora_only"; take a plain LoRA adapter'),
                          ({"target_modules": ["lm_head"]}, 'has the target "lm_head"; take projections alone, such as q_proj'), ({"peft_type": "IA3"}, "is no configuration of a LoRA adapter; take a plain LoRA adapter")):
     (here / "kept/adapter/adapter_config.json").write_text(json.dumps(broken | change))
     expect(train(once).stderr.strip().endswith("adapter_config.json: " + sentence), f"{change}: {train(once).stderr}")

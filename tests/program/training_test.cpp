@@ -326,7 +326,8 @@ TEST(TrainingStep, NormsAndHeadTrainAsConfigured) {
     for (const bool head : {false, true}) {
       ClassifierConfig c = small();
       c.model.trains = false, c.model.adapters = {{Projection::q}, 2, 8};
-      c.model.norms_train = norms, c.model.head_trains = head;
+      if (norms) c.model.trained.emplace_back("*norm.weight");
+      if (!head) c.model.trained.erase(c.model.trained.begin());
       Trainer trainer = on_cpu(c);
       initialize(trainer.session(), 7);
       trainer.accumulate(samples(4)), trainer.apply();
@@ -337,6 +338,31 @@ TEST(TrainingStep, NormsAndHeadTrainAsConfigured) {
         if (!trains || p.name.ends_with("lora_A.weight")) continue;  // A has no gradient while B is zero
         EXPECT_NE(trainer.session().get<float>(p.value), initial_values(p.name, p.shape, 7)) << p.name;
       }
+    }
+}
+
+TEST(TrainingStep, BiasesOfAFrozenBaseTrainByName) {
+  for (const WeightFormat format : {WeightFormat::f32, WeightFormat::nf4})
+    for (const bool adapted : {false, true}) {
+      ClassifierConfig c = small();
+      c.model.trains = false, c.model.weights = format, c.model.trained = {"*.bias"};
+      c.model.biases = {kProjections.begin(), kProjections.end()};
+      if (adapted) c.model.adapters = {{Projection::q, Projection::v}, 2, 8};
+      Trainer trainer = on_cpu(c);
+      initialize(trainer.session(), 7);
+      trainer.accumulate(samples(4)), trainer.apply();
+      int moved = 0;
+      for (const Parameter& p : trainer.session().program().parameters) {
+        const bool bias = p.name.ends_with(".bias"), adapter = p.name.find("lora_") != std::string::npos;
+        EXPECT_EQ(p.trainable, bias || adapter) << p.name;
+        if (!bias) continue;
+        EXPECT_NE(trainer.session().get<float>(p.value), initial_values(p.name, p.shape, 7)) << p.name;
+        ++moved;
+      }
+      EXPECT_EQ(moved, 8) << "of every projection and of the head";
+      c.model.trained.emplace_back("score.*");
+      EXPECT_EQ(refusal([&] { on_cpu(c); }).substr(0, 63),
+                "transformer: trained: 'score.*' names no parameter of the model");
     }
 }
 

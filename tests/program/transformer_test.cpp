@@ -159,6 +159,74 @@ TEST(TransformerParameters, HaveTheNamesAndShapesOfCheckpoints) {
   EXPECT_EQ(refusal([&] { parameter(model, "w_q"); }).substr(0, 47), "w_q: the program has no parameter of this name;");
 }
 
+std::vector<std::string> names(const Program& program, const std::function<bool(const Parameter&)>& which) {
+  std::vector<std::string> all;
+  for (const Parameter& p : program.parameters)
+    if (which(p)) all.push_back(p.name);
+  return all;
+}
+
+TEST(TransformerParameters, HaveOneOrder) {
+  TransformerConfig c = full();
+  c.layers = 2, c.biases.insert(Projection::o);
+  const std::vector<std::string> layer{
+      "input_layernorm.weight",         "self_attn.q_proj.weight",         "self_attn.q_proj.bias",
+      "self_attn.q_proj.lora_A.weight", "self_attn.q_proj.lora_B.weight",  "self_attn.k_proj.weight",
+      "self_attn.k_proj.bias",          "self_attn.k_proj.lora_A.weight",  "self_attn.k_proj.lora_B.weight",
+      "self_attn.v_proj.weight",        "self_attn.v_proj.bias",           "self_attn.v_proj.lora_A.weight",
+      "self_attn.v_proj.lora_B.weight", "self_attn.q_norm.weight",         "self_attn.k_norm.weight",
+      "self_attn.o_proj.weight",        "self_attn.o_proj.bias",           "self_attn.o_proj.lora_A.weight",
+      "self_attn.o_proj.lora_B.weight", "post_attention_layernorm.weight", "mlp.gate_proj.weight",
+      "mlp.gate_proj.lora_A.weight",    "mlp.gate_proj.lora_B.weight",     "mlp.up_proj.weight",
+      "mlp.up_proj.lora_A.weight",      "mlp.up_proj.lora_B.weight",       "mlp.down_proj.weight",
+      "mlp.down_proj.lora_A.weight",    "mlp.down_proj.lora_B.weight"};
+  std::vector<std::string> model{"model.embed_tokens.weight"};
+  for (const char* prefix : {"model.layers.0.", "model.layers.1."})
+    for (const std::string& name : layer) model.push_back(prefix + name);
+  model.insert(model.end(), {"model.norm.weight", "lm_head.weight"});
+  const auto any = [](const Parameter&) { return true; };
+  EXPECT_EQ(names(Block({"", c, Part::loss}).builder.program(), any), model);
+  c.trains = false;
+  for (const WeightFormat format : {WeightFormat::f32, WeightFormat::nf4}) {  // by other operations, in the same order
+    c.weights = format;
+    EXPECT_EQ(names(Block({"", c, Part::loss}).builder.program(), any), model);
+  }
+}
+
+/// Of a frozen base what names say trains, each bias and norm alone; packed weights and names of nothing are refused.
+TEST(TransformerParameters, TrainByName) {
+  TransformerConfig c = full();
+  c.trains = false, c.adapters.on = {Projection::q}, c.weights = WeightFormat::nf4;
+  const auto trained = [&](std::vector<std::string> patterns) {
+    c.trained = std::move(patterns);
+    const Program p = attention_program(c);
+    check_trained(c, p);
+    std::vector<std::string> all = names(p, [](const Parameter& parameter) { return parameter.trainable; });
+    std::erase_if(all, [](const std::string& name) { return name.find("lora_") != name.npos; });
+    return all;
+  };
+  using Names = std::vector<std::string>;
+  const std::string self = "self_attn.";
+  EXPECT_EQ(trained({}), Names{});
+  EXPECT_EQ(trained({"*.bias"}), (Names{self + "q_proj.bias", self + "k_proj.bias", self + "v_proj.bias"}));
+  EXPECT_EQ(trained({self + "v_proj.bias"}), Names{self + "v_proj.bias"});
+  EXPECT_EQ(trained({"*k_norm*"}), Names{self + "k_norm.weight"});
+  EXPECT_EQ(trained({"*norm.weight"}),
+            (Names{"input_layernorm.weight", self + "q_norm.weight", self + "k_norm.weight"}));
+  EXPECT_EQ(refusal([&] {
+              trained({"*.bias", "*.biases"});
+            }),
+            "transformer: trained: '*.biases' names no parameter of the model; name parameters as checkpoints do, with "
+            "* for any characters");
+  EXPECT_EQ(refusal([&] { trained({"*v_proj.weight"}); }),
+            "transformer: trained: self_attn.v_proj.weight is in nf4, which does not train; name other parameters, or "
+            "have weights in f32");
+  c.weights = WeightFormat::f32;
+  EXPECT_EQ(trained({"*v_proj.weight"}), Names{self + "v_proj.weight"});
+  c.decodes = true;
+  EXPECT_EQ(trained({"*.bias"}), Names{}) << "nothing trains while it decodes";
+}
+
 TEST(TransformerParameters, AreCounted) {
   // Adapters on q, k, v, o: R (H + Q) + 2 R (H + KV) + R (Q + H), whether Q is H or not.
   TransformerConfig c = full();
@@ -173,7 +241,7 @@ TEST(TransformerParameters, AreCounted) {
   EXPECT_EQ(parameter_count(attention_program(c), true), base + adapters);
 }
 
-TEST(TransformerParameters, BeginAsSeedAndFullNameSay) {
+TEST(TransformerParameters, BeginAsSeedAndFullNameSay) {  // C-INIT-001
   const Shape shape{40, 50};
   const std::string name = "model.layers.0.self_attn.q_proj.weight";
   const std::vector<float> one = initial_values(name, shape, 7);
@@ -212,6 +280,10 @@ TEST(TransformerParameters, OfAnotherShapeAreRejected) {
               fmt::format("{}: it is {}, and {} was given; give it in its own layout: a weight is [out, in]",
                           parameter.name, to_string(p[parameter.value].shape), to_string(wrong)));
     const std::vector<float> right(static_cast<std::size_t>(p[parameter.value].shape.size()), 2);
+    EXPECT_EQ(
+        refusal([&] { set_parameter(session, parameter.name, p[parameter.value].shape, std::span(right).subspan(1)); }),
+        fmt::format("{}: it is {}, and {} elements were given; give {}", parameter.name,
+                    to_string(p[parameter.value].shape), right.size() - 1, right.size()));
     set_parameter(session, parameter.name, p[parameter.value].shape, right);
     EXPECT_EQ(session.get<float>(parameter.value), right);
   }

@@ -21,9 +21,21 @@ constexpr std::string_view kPrefix = "base_model.model.", kClassifier = "classif
 
 bool is_adapter(std::string_view name) { return name.ends_with(".lora_A.weight") || name.ends_with(".lora_B.weight"); }
 
+bool is_bias_of_projection(std::string_view name) { return name.ends_with("_proj.bias"); }
 /// Parameters that peft counts among the modules to save.
 bool is_saved_module(const Parameter& p) {
-  return p.trainable && (p.name.starts_with("classifier.") || p.name.ends_with("norm.weight"));
+  return p.trainable && !is_adapter(p.name) && !is_bias_of_projection(p.name);
+}
+
+bool has(const Program& program, const std::string& name) {
+  return std::ranges::find(program.parameters, name, &Parameter::name) != program.parameters.end();
+}
+
+/// The name of a parameter in peft's files: what an adapter wraps is its base_layer.
+std::string stored_name(const Program& program, const std::string& name) {
+  const std::string layer = name.substr(0, name.rfind('.'));
+  const bool wrapped = is_bias_of_projection(name) && has(program, layer + ".lora_A.weight");
+  return fmt::format("{}{}{}", kPrefix, layer + (wrapped ? ".base_layer" : ""), name.substr(layer.size()));
 }
 
 std::vector<float> transposed(std::span<const float> x, Index rows, Index columns) {
@@ -54,27 +66,42 @@ std::vector<std::string> set_base(Session& session, const Weights* weights, std:
     expect_shape(weights->entry(p.name), p.name, extents(p.shape));
     unused.erase(p.name);
   }
+  const std::vector<std::string> left(unused.begin(), unused.end());
+  expect_whole_layers(session.program(), left);
   for (const Parameter& p : session.program().parameters) {
     const bool stored = weights != nullptr && weights->entries().contains(p.name);
     set_parameter(session, p.name, p.shape, stored ? weights->read(p.name) : initial_values(p.name, p.shape, seed));
   }
-  return {unused.begin(), unused.end()};
+  return left;
+}
+
+bool has_frozen_bases(const Program& program) {
+  return std::ranges::none_of(program.parameters, [&](const Parameter& p) {
+    return p.trainable && p.name.ends_with("_proj.weight") &&
+           has(program, p.name.substr(0, p.name.rfind('.')) + ".lora_A.weight");
+  });
 }
 
 void save_adapters(Session& session, const Adapters& adapters, const fs::path& folder, const std::string& base) {
   std::vector<std::vector<float>> values;
   std::vector<NamedTensor> tensors;
   std::set<std::string> modules;
-  for (const Parameter& p : session.program().parameters) {
-    if (!is_adapter(p.name) && !is_saved_module(p)) continue;
+  const Program& program = session.program();
+  if (!has_frozen_bases(program))
+    throw InputError("adapters", "a weight trains beside its adapter", "save the merged model");
+  const bool biases = std::ranges::any_of(
+      program.parameters, [](const Parameter& p) { return p.trainable && is_bias_of_projection(p.name); });
+  for (const Parameter& p : program.parameters) {
+    const bool bias = biases && is_bias_of_projection(p.name);
+    if (!is_adapter(p.name) && !is_saved_module(p) && !bias) continue;
     std::vector<Index> shape = extents(p.shape);
     values.push_back(session.get<float>(p.value));
     if (p.name == kClassifier) {
       values.back() = transposed(values.back(), shape[0], shape[1]);
       std::swap(shape[0], shape[1]);
     }
-    tensors.push_back({fmt::format("{}{}", kPrefix, p.name), shape, {}});
-    if (is_adapter(p.name)) continue;
+    tensors.push_back({stored_name(program, p.name), shape, {}});
+    if (is_adapter(p.name) || bias) continue;
     const std::string module = p.name.substr(0, p.name.rfind('.'));
     modules.insert(module.substr(module.rfind('.') + 1));
   }
@@ -89,7 +116,7 @@ void save_adapters(Session& session, const Adapters& adapters, const fs::path& f
                     {"lora_dropout", 0.0},
                     {"target_modules", targets},
                     {"modules_to_save", modules.empty() ? json() : json(modules)},
-                    {"bias", "none"},
+                    {"bias", biases ? "all" : "none"},
                     {"fan_in_fan_out", false},
                     {"inference_mode", true},
                     {"init_lora_weights", true},
@@ -112,7 +139,8 @@ Adapters read_adapters(const fs::path& folder) {
     if (c.contains(flag) && c[flag] != false && !c[flag].is_null()) refuse(fmt::format("has {}", flag));
   for (const char* pattern : {"rank_pattern", "alpha_pattern", "layers_to_transform", "layer_replication"})
     if (c.contains(pattern) && !c[pattern].empty()) refuse(fmt::format("has a {}", pattern));
-  if (c.contains("bias") && c["bias"] != "none") refuse("trains biases");
+  if (c.contains("bias") && c["bias"] != "none" && c["bias"] != "all")  // peft saves no biases as "lora_only"
+    refuse(fmt::format("has the bias {}", c["bias"].dump()));
   if (!c.contains("r") || !c["r"].is_number_unsigned()) refuse("has no rank");
   if (!c.contains("lora_alpha") || !c["lora_alpha"].is_number()) refuse("has no lora_alpha");
   if (!c.contains("target_modules") || !c["target_modules"].is_array() || c["target_modules"].empty())
@@ -130,10 +158,11 @@ Adapters read_adapters(const fs::path& folder) {
 void load_adapters(Session& session, const fs::path& folder) {
   const Weights weights(folder / "adapter_model.safetensors");
   std::set<std::string, std::less<>> unused;
-  for (const auto& [name, entry] : weights.entries()) unused.insert(name);
+  for (const auto& [name, entry] : weights.entries())  // beside all biases peft saves a module's own again
+    if (name.find(".modules_to_save.") == name.npos && name.find(".original_module.") == name.npos) unused.insert(name);
   std::vector<std::pair<const Parameter*, std::vector<float>>> values;
   for (const Parameter& p : session.program().parameters) {
-    const std::string name = fmt::format("{}{}", kPrefix, p.name);
+    const std::string name = stored_name(session.program(), p.name);
     if (!is_adapter(p.name) && !weights.entries().contains(name)) continue;
     std::vector<Index> shape = extents(p.shape);
     if (p.name == kClassifier) std::swap(shape[0], shape[1]);

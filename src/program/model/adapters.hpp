@@ -15,14 +15,18 @@ namespace assay::program {
 /// adapter or the classifier has no tensor. Throws InputError as load() does. Returns the tensors that nothing takes.
 std::vector<std::string> set_base(Session& session, const Weights* weights, std::uint64_t seed);
 
+/// Returns whether no weight trains beside its adapter: peft has no place for one.
+bool has_frozen_bases(const Program& program);
+
 /// Writes adapter_config.json and adapter_model.safetensors: of each projection lora_A.weight [rank, in] and
-/// lora_B.weight [out, rank]; norms and classifier, where they train, as "modules to save". The classifier's weight is
-/// [classes, hidden] there, as in a torch.nn.Linear named classifier. `base` is the model's name in the configuration.
+/// lora_B.weight [out, rank]; all biases of projections if one of them trains; what else trains as "modules to save". The
+/// classifier's weight is [classes, hidden] there, as in a torch.nn.Linear named classifier. `base` is the model's name
+/// in the configuration. Needs has_frozen_bases().
 void save_adapters(Session& session, const Adapters& adapters, const std::filesystem::path& folder,
                    const std::string& base);
 
 /// Reads projections, rank and alpha from adapter_config.json. Throws InputError for what is not built: DoRA, scales by
-/// the root of the rank, ranks by pattern, biases.
+/// the root of the rank, ranks by pattern.
 Adapters read_adapters(const std::filesystem::path& folder);
 /// Sets the parameters that adapter_model.safetensors holds. Throws InputError, before any parameter changes, where an
 /// adapter of the program has no tensor or one of another shape, or where the file holds a tensor that nothing takes.

@@ -84,15 +84,17 @@ TransformerConfig read_configuration(const std::filesystem::path& path) {
     c.refuse("hidden_act", fmt::format("is {}", c.text("hidden_act")), "take a model with silu");
   if (c.flag("use_sliding_window", false))
     c.refuse("use_sliding_window", "is true", "take a model that sees its whole context");
-  if (c.flag("attention_bias", false))
-    c.refuse("attention_bias", "is true: o_proj has a bias", "take a model without it");
-  if (c.flag("mlp_bias", false)) c.refuse("mlp_bias", "is true", "take a model without it");
   TransformerConfig t;
   t.hidden = c.count("hidden_size"), t.intermediate = c.count("intermediate_size");
   t.heads = c.count("num_attention_heads"), t.kv_heads = c.count("num_key_value_heads", t.heads);
-  t.head_dim = c.count("head_dim", t.hidden / t.heads), t.layers = c.count("num_hidden_layers");
+  t.head_dim = c.count("head_dim", type == "qwen3" ? 128 : t.hidden / t.heads), t.layers = c.count("num_hidden_layers");
   t.vocabulary = c.count("vocab_size"), t.theta = theta_of(c), t.eps = c.number("rms_norm_eps", 1e-6);
-  t.tied_head = c.flag("tie_word_embeddings", false), t.qkv_bias = type == "qwen2", t.qk_norm = type == "qwen3";
+  t.tied_head = c.flag("tie_word_embeddings", false), t.q_norm = t.k_norm = type == "qwen3";
+  // Qwen2's classes read none of these flags, and Qwen3's only the first.
+  if (type == "qwen2" || c.flag("attention_bias", false)) t.biases = {Projection::q, Projection::k, Projection::v};
+  if (type != "qwen2" && c.flag("attention_bias", false)) t.biases.insert(Projection::o);
+  if (type == "llama" && c.flag("mlp_bias", false))
+    t.biases.insert({Projection::gate, Projection::up, Projection::down});
   check(t);
   return t;
 }

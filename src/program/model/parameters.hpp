@@ -27,7 +27,7 @@ std::vector<float> initial_values(std::string_view name, const Shape& shape, std
 void initialize(Session& session, std::uint64_t seed);
 
 /// Sets a parameter to elements of this shape, packed in its format. Throws InputError for a shape that is not the
-/// parameter's, such as a transposed one.
+/// parameter's, such as a transposed one, and for another number of elements.
 void set_parameter(Session& session, std::string_view name, const Shape& shape, std::span<const float> elements);
 /// The elements of a parameter in f32.
 std::vector<float> get_parameter(Session& session, const Parameter& parameter);

@@ -244,9 +244,28 @@ std::vector<std::string> load(Session& session, const Weights& weights) {
     values.push_back(weights.read(p.name));
     unused.erase(p.name);
   }
+  const std::vector<std::string> left(unused.begin(), unused.end());
+  expect_whole_layers(program, left);
   for (std::size_t i = 0; i < values.size(); ++i)
     set_parameter(session, program.parameters[i].name, program.parameters[i].shape, values[i]);
-  return {unused.begin(), unused.end()};
+  return left;
+}
+
+void expect_whole_layers(const Program& program, std::span<const std::string> unused) {
+  const auto has = [&](std::string_view layer, std::string_view rest) {
+    return std::ranges::any_of(program.parameters, [&](const Parameter& p) {
+      return p.name.size() == layer.size() + rest.size() && p.name.starts_with(layer) && p.name.ends_with(rest);
+    });
+  };
+  for (const std::string& name : unused) {
+    const std::string_view layer = std::string_view(name).substr(0, name.rfind('.') + 1),
+                           block = layer.substr(0, layer.empty() ? 0 : layer.rfind('.', layer.size() - 2) + 1);
+    if ((name == fmt::format("{}bias", layer) && has(layer, "weight")) ||
+        (name == fmt::format("{}q_norm.weight", block) && has(block, "q_proj.weight")) ||
+        (name == fmt::format("{}k_norm.weight", block) && has(block, "k_proj.weight")))
+      throw InputError(name, "is in the weights, and the model's layer has none",
+                       "check the model's configuration: biases, q_norm, k_norm");
+  }
 }
 
 void save(const fs::path& file, std::span<const StoredTensor> tensors) {

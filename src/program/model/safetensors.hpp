@@ -45,8 +45,13 @@ class Weights {
 };
 
 /// Sets every parameter of the session's program to the tensor of its name. Throws InputError, before any parameter
-/// changes, for a parameter that has no tensor or one of another shape. Returns the tensors that no parameter takes.
+/// changes, for a parameter that has no tensor or one of another shape, and for a bias or a norm of heads that a layer of
+/// the program lacks. Returns the tensors that no parameter takes.
 std::vector<std::string> load(Session& session, const Weights& weights);
+
+/// Throws InputError if one of the tensors that no parameter takes is a bias or a norm of heads of one of the program's
+/// layers: without it the layer is another one.
+void expect_whole_layers(const Program& program, std::span<const std::string> unused);
 
 std::vector<Index> extents(const Shape& shape);
 

@@ -41,6 +41,7 @@ StepPrograms step_programs(const ClassifierConfig& config, const TrainingOptions
   all.lengths = sequences.lengths, all.starts = sequences.starts, all.positions = sequences.positions;
   all.ids = b.input("ids", {rows}, DType::i32);
   all.logits = classifier(b, config.model, config.classes, all.ids, sequences);
+  check_trained(config.model, b.program());
   all.weights = b.input("class weights", {config.classes});
   if (config.multi_label) {
     all.targets = b.input("targets", {options.batch, config.classes});

@@ -1,6 +1,7 @@
 #include "program/model/transformer.hpp"
 
 #include <fmt/format.h>
+#include <fnmatch.h>
 
 #include <algorithm>
 #include <cmath>
@@ -27,6 +28,20 @@ void expect_taken(std::string_view field, double number, std::string_view op, st
     if (p.name == as) least = p.min, most = p.max;
   if (!(least <= number && number <= most))
     refuse(field, fmt::format("it is {}, and {} takes {} to {}", number, op, least, most), "choose one in that range");
+}
+
+bool matches(const std::string& pattern, const std::string& name) {
+  return fnmatch(pattern.c_str(), name.c_str(), FNM_NOESCAPE) == 0;
+}
+/// Returns whether a parameter of this name trains, under the scope in force.
+bool trains(const Builder& b, const TransformerConfig& c, std::string_view name) {
+  if (c.decodes) return false;
+  const std::string full = b.full_name(name);
+  return (c.trains && !full.starts_with("classifier.")) ||
+         std::ranges::any_of(c.trained, [&](const std::string& pattern) { return matches(pattern, full); });
+}
+Value parameter(Builder& b, const TransformerConfig& c, std::string_view name, const Shape& shape) {
+  return b.parameter(std::string(name), shape, trains(b, c, name));
 }
 
 bool rotates(const TransformerConfig& c) { return !(c.theta <= 0); }
@@ -65,18 +80,20 @@ Value frozen_product(Builder& b, const TransformerConfig& c, Value x, Index out)
 Value project(Builder& b, const TransformerConfig& c, Projection which, Value x, Index out) {
   const Scope scope(b, name(which));
   const Index in = b.shape(x)[1], rank = c.adapters.rank;
-  const bool has_bias = c.qkv_bias && (which == Projection::q || which == Projection::k || which == Projection::v),
-             adapted = c.adapters.on.contains(which), packed = c.weights != WeightFormat::f32;
-  const auto bias = [&] { return b.parameter("bias", {out}, c.trains); };
+  const bool has_bias = c.biases.contains(which), adapted = c.adapters.on.contains(which),
+             packed = c.weights != WeightFormat::f32;
+  if (packed && trains(b, c, "weight"))
+    refuse("trained", fmt::format("{} is in {}, which does not train", b.full_name("weight"), name(c.weights)),
+           "name other parameters, or have weights in f32");
+  const auto bias = [&] { return parameter(b, c, "bias", {out}); };
   const auto as_row = [&](Value v) { return b.reshape(v, {1, out}); };
   if (adapted && !packed) {
-    const Value weight = b.parameter("weight", {out, in}, c.trains),
-                added = has_bias ? as_row(bias()) : b.zeros({0, out}), a = b.parameter("lora_A.weight", {rank, in}),
-                up = b.parameter("lora_B.weight", {out, rank});
+    const Value weight = parameter(b, c, "weight", {out, in}), added = has_bias ? as_row(bias()) : b.zeros({0, out}),
+                a = b.parameter("lora_A.weight", {rank, in}), up = b.parameter("lora_B.weight", {out, rank});
     return lora_linear(b, x, weight, added, a, up, c.adapters.alpha).y;
   }
-  if (c.trains || (!packed && !c.decodes)) {
-    const Value weight = b.parameter("weight", {out, in}, c.trains);
+  if (!packed && !c.decodes) {
+    const Value weight = parameter(b, c, "weight", {out, in});
     return has_bias ? linear(b, x, weight, as_row(bias())) : matmul_nt(b, x, weight);
   }
   Value y = frozen_product(b, c, x, out);
@@ -89,14 +106,14 @@ Value project(Builder& b, const TransformerConfig& c, Projection which, Value x,
 /// RMS norm of the rows of a matrix.
 Value norm(Builder& b, const TransformerConfig& c, std::string_view layer, Value x) {
   const Scope scope(b, layer);
-  return rmsnorm(b, x, b.parameter("weight", {b.shape(x)[1]}, c.trains || c.norms_train), c.eps).y;
+  return rmsnorm(b, x, parameter(b, c, "weight", {b.shape(x)[1]}), c.eps).y;
 }
 
 /// Heads of queries or keys, [batch * s, heads * head_dim], as attention takes them.
-Value prepare_heads(Builder& b, const TransformerConfig& c, std::string_view norm_layer, Value x, Index heads,
-                    const Sequences& sequences) {
+Value prepare_heads(Builder& b, const TransformerConfig& c, std::string_view norm_layer, bool normed, Value x,
+                    Index heads, const Sequences& sequences) {
   const Index rows = b.shape(x)[0], batch = b.shape(sequences.lengths)[0], d = c.head_dim;
-  if (c.qk_norm) x = norm(b, c, norm_layer, b.reshape(x, {rows * heads, d}));
+  if (normed) x = norm(b, c, norm_layer, b.reshape(x, {rows * heads, d}));
   if (rotates(c)) x = rope(b, b.reshape(x, {rows, heads, d}), sequences.positions, c.theta, 0, 0);
   return b.reshape(x, {batch, rows / batch, heads, d});
 }
@@ -144,6 +161,13 @@ void check(const TransformerConfig& c) {
   expect_taken("adapters.alpha", c.adapters.alpha, "lora_linear", "alpha");
 }
 
+void check_trained(const TransformerConfig& c, const Program& program) {
+  for (const std::string& pattern : c.trained)
+    if (std::ranges::none_of(program.parameters, [&](const Parameter& p) { return matches(pattern, p.name); }))
+      refuse("trained", fmt::format("'{}' names no parameter of the model", pattern),
+             "name parameters as checkpoints do, with * for any characters");
+}
+
 Index rows_of_part(const TransformerConfig& c, Index rows, Index bytes_of_row) {
   const std::size_t fit = c.largest_buffer / static_cast<std::size_t>(std::max<Index>(1, bytes_of_row));
   return c.decodes && fit < static_cast<std::size_t>(rows) ? std::max<Index>(1, static_cast<Index>(fit)) : rows;
@@ -169,8 +193,8 @@ Value attention_block(Builder& b, const TransformerConfig& c, Value x, const Seq
   const Scope scope(b, "self_attn");
   Value q = project(b, c, Projection::q, n, width), k = project(b, c, Projection::k, n, kv_width);
   Value v = b.reshape(project(b, c, Projection::v, n, kv_width), {batch, rows / batch, c.kv_heads, d});
-  q = prepare_heads(b, c, "q_norm", q, c.heads, sequences);
-  k = prepare_heads(b, c, "k_norm", k, c.kv_heads, sequences);
+  q = prepare_heads(b, c, "q_norm", c.q_norm, q, c.heads, sequences);
+  k = prepare_heads(b, c, "k_norm", c.k_norm, k, c.kv_heads, sequences);
   const double scale = 1 / std::sqrt(static_cast<double>(d));
   Value y;
   if (cache != nullptr && rows == batch) {
@@ -215,7 +239,7 @@ std::pair<Parameter, Value> model(Builder& b, const TransformerConfig& c, Value 
     const Scope scope(b, "embed_tokens");
     const Index rows = rows_of_table_part(c);
     if (rows >= c.vocabulary) {
-      const Value all = b.parameter("weight", {c.vocabulary, c.hidden}, c.trains);
+      const Value all = parameter(b, c, "weight", {c.vocabulary, c.hidden});
       table.parts = {{0, c.vocabulary, all}};
       x = embedding(b, ids, all);
     } else {
@@ -247,8 +271,8 @@ Value classifier(Builder& b, const TransformerConfig& c, Index classes, Value id
   const Scope scope(b, "classifier");
   const Index batch = b.shape(sequences.lengths)[0];
   const Value pooled = mean_pool(b, b.reshape(x, {batch, b.shape(x)[0] / batch, c.hidden}), sequences.lengths);
-  const Value weight = b.parameter("weight", {c.hidden, classes}, c.head_trains);
-  return bias_add(b, matmul(b, pooled, weight), b.parameter("bias", {classes}, c.head_trains));
+  const Value weight = parameter(b, c, "weight", {c.hidden, classes});
+  return bias_add(b, matmul(b, pooled, weight), parameter(b, c, "bias", {classes}));
 }
 
 std::vector<Activation> activations(const Program& forward) {
@@ -288,8 +312,8 @@ Value decoder(Builder& b, const TransformerConfig& c, Value ids, const Sequences
   const auto [table, x] = model(b, c, ids, sequences, caches);
   const Scope scope(b, "lm_head");
   if (c.tied_head) return frozen_product(b, c, x, table);
-  if (!c.trains) return frozen_product(b, c, x, c.vocabulary);
-  return matmul_nt(b, x, b.parameter("weight", {c.vocabulary, c.hidden}));
+  if (!trains(b, c, "weight")) return frozen_product(b, c, x, c.vocabulary);
+  return matmul_nt(b, x, parameter(b, c, "weight", {c.vocabulary, c.hidden}));
 }
 
 }  // namespace assay::program

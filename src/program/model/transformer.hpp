@@ -1,5 +1,7 @@
 // Blocks of transformers as programs: attention, feed-forward, decoder layer, decoder. Parameters have the names and
-// layouts of Hugging Face checkpoints: a weight is [out, in].
+// layouts of Hugging Face checkpoints: a weight is [out, in]. They come in the order of their steps; of a projection
+// first weight, then bias, lora_A.weight, lora_B.weight. So an attention block has the norm, q, k, v, q_norm, k_norm, o;
+// a feed-forward block the norm, gate, up, down; a model the table, its layers, the last norm, the head.
 #pragma once
 
 #include <array>
@@ -29,24 +31,28 @@ struct TransformerConfig {
   Index heads = 0, kv_heads = 0;  ///< each key-value head serves heads / kv_heads query heads that are neighbours
   Index head_dim = 0;             ///< heads * head_dim need not be the hidden size
   Index layers = 1, vocabulary = 1;
-  double theta = 10000;    ///< base of the rotary embedding, in halves; 0 or less: no rotation
-  double eps = 1e-6;       ///< of every norm, as in Qwen2
-  bool qkv_bias = false;   ///< as in Qwen2
-  bool qk_norm = false;    ///< RMS norm of each head of q and k, as in Qwen3
-  bool causal = true;      ///< false: an encoder
-  bool tied_head = false;  ///< logits by the table of embeddings
-  bool trains = true;      ///< false: only adapters train
-  Adapters adapters{};
-  bool decodes = false;  ///< nothing trains, and one row is multiplied by gemv, which has no gradients
+  double theta = 10000;                 ///< base of the rotary embedding, in halves; 0 or less: no rotation
+  double eps = 1e-6;                    ///< of every norm, as in Qwen2
+  std::set<Projection> biases{};        ///< projections that have one: q, k and v in Qwen2
+  bool q_norm = false, k_norm = false;  ///< RMS norm of each head of q or k; both in Qwen3
+  bool causal = true;                   ///< false: an encoder
+  bool tied_head = false;               ///< logits by the table of embeddings
+  bool trains = true;                   ///< false: of the base only what `trained` names
+  Adapters adapters{};                  ///< these train
+  bool decodes = false;                 ///< nothing trains, and one row is multiplied by gemv, which has no gradients
   /// Of a device that the model decodes on: the table, the head and projections above it are in parts of whole rows.
   std::size_t largest_buffer = SIZE_MAX;
   WeightFormat weights = WeightFormat::f32;  ///< of projections, and of a head that is not tied; packed ones are frozen
-  /// Norms of a base that does not train, and the head of a classifier.
-  bool norms_train = false, head_trains = true;
+  /// Names of parameters that train in any case, with * for any characters: "*.bias", "*norm.weight". The head of a
+  /// classifier is no part of the base.
+  std::vector<std::string> trained{"classifier.*"};
 };
 
 /// Throws InputError with one sentence for the first field that no operation takes.
 void check(const TransformerConfig& config);
+
+/// Throws InputError for one of config.trained that names no parameter.
+void check_trained(const TransformerConfig& config, const Program& program);
 
 /// Inputs of every attention in a program, i32: of each sequence the keys that it has and its first query's place among
 /// them, [batch], and the position of each row, [rows], by which queries and keys are rotated.
