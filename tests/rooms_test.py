@@ -48,7 +48,7 @@ ARROWS = {
     "falsify/mutation/source": "src/runtime falsify/engine falsify/mutation/study",
     "falsify/mutation/ptx": "src/core src/system",
     "falsify/mutation/spirv": "src/spirv",
-    "falsify/program": "src/core src/program src/program/model generated/program falsify/engine",
+    "falsify/program": "src/core src/serve src/program src/program/model generated/program falsify/engine",
     "falsify/policies": "src/core falsify/engine",
     "falsify/gate": "src/core src/system src/runtime src/contract falsify/engine",
     "src/cli": "*",

@@ -85,7 +85,8 @@ class MutatedSteps {
   /// Before the steps [first, end) of a run: takes contents that one of them reads although a later one writes them.
   void begin(std::size_t first, std::size_t end) {
     const ProgramMutant::Operand& other = mutant_.operand;
-    if (other.writer <= other.step || other.step < static_cast<int>(first) || other.writer >= static_cast<int>(end)) return;
+    if (other.writer <= other.step || other.step < static_cast<int>(first) || other.writer >= static_cast<int>(end))
+      return;
     Execution<T> ahead = execution_;
     for (auto s = static_cast<int>(first); s <= other.writer; ++s) ahead.run(steps()[static_cast<std::size_t>(s)]);
     contents_ = elements(ahead[operand()]);

@@ -186,7 +186,7 @@ StepMirror::Result StepMirror::step(const MicroBatches& all) {
   for (const auto& [name, gradient] : result.gradients)
     for (const Real g : gradient) squares += g / samples * (g / samples);
   result.norm = std::sqrt(squares);
-  // Constants are float32 numbers, and the corrections are formed of them in double: the contract of adamw_step says so.
+  // Constants are float32 numbers; the corrections are formed of them in double (contract of adamw_step).
   const auto f32 = [](double x) { return static_cast<double>(static_cast<float>(x)); };
   const TrainingOptions o = options_of(c_);
   const double first = f32(o.beta1), second = f32(o.beta2), t = static_cast<double>(steps_);

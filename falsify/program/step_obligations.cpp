@@ -358,10 +358,10 @@ Outcome judged(const SystemTrial& trial, bool logits) {
     for (std::size_t i = 0; i < all.size(); ++i) {
       const Judgement& j = all[i];
       if (logits)
-        outcome &= holds(std::ssize(j.logits) == on.c.classes &&
-                             std::ranges::all_of(j.logits, [](float x) { return std::isfinite(x); }),
-                         fmt::format("sample {} has {} logits, not all finite, for {} classes", i, j.logits.size(),
-                                     on.c.classes));
+        outcome &= holds(
+            std::ssize(j.logits) == on.c.classes &&
+                std::ranges::all_of(j.logits, [](float x) { return std::isfinite(x); }),
+            fmt::format("sample {} has {} logits, not all finite, for {} classes", i, j.logits.size(), on.c.classes));
       else
         outcome &= holds(std::isfinite(j.loss) && j.loss >= 0, fmt::format("the loss of sample {} is {}", i, j.loss));
       outcome &= same<float>("logits", evaluated[i].logits, j.logits, "an evaluation decides otherwise than training");

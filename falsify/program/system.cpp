@@ -246,17 +246,16 @@ std::vector<System> make_systems() {
   const auto lacks = [](std::string_view name) {
     return std::ranges::none_of(operations(), [&](const OpDescriptor* op) { return op->name == name; });
   };
-  for (const std::string_view name : {"adamw_step",  "attention",    "attention_decode", "bce_with_logits",
-                                      "bias_add",    "cache_append", "clip_grad_norm",   "cross_entropy",
-                                      "embedding",   "gemv",         "global_grad_norm", "linear",
-                                      "lora_linear", "matmul",       "matmul_nt",        "mean_pool",
-                                      "nf4_matmul_nt", "q4_k_gemv",  "residual_add",     "rmsnorm",
-                                      "rope",        "scale",        "silu_mul"})
+  for (const std::string_view name : {"adamw_step",    "attention",    "attention_decode", "bce_with_logits",
+                                      "bias_add",      "cache_append", "clip_grad_norm",   "cross_entropy",
+                                      "embedding",     "gemv",         "global_grad_norm", "linear",
+                                      "lora_linear",   "matmul",       "matmul_nt",        "mean_pool",
+                                      "nf4_matmul_nt", "q4_k_gemv",    "residual_add",     "rmsnorm",
+                                      "rope",          "scale",        "silu_mul"})
     if (lacks(name)) return {};
   std::vector<System> all;
-  for (const BlockPart part :
-       {BlockPart::attention, BlockPart::layer, BlockPart::feed_forward, BlockPart::loss, BlockPart::training,
-        BlockPart::classifier, BlockPart::decode, BlockPart::step}) {
+  for (const BlockPart part : {BlockPart::attention, BlockPart::layer, BlockPart::feed_forward, BlockPart::loss,
+                               BlockPart::training, BlockPart::classifier, BlockPart::decode, BlockPart::step}) {
     System system{part, descriptor(part), {}, {}, {}, {}};
     for (const SystemObligation& o : part == BlockPart::step ? step_obligations() : system_obligations())
       if (std::ranges::find(o.parts, part) != o.parts.end()) system.obligations.push_back(&o);

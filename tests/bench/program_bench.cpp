@@ -16,6 +16,7 @@
 
 namespace {
 
+using assay::program::Projection;
 using assay::Index;
 using namespace assay::falsify;
 

@@ -1,7 +1,7 @@
 // Blocks of transformers as programs: attention, feed-forward, decoder layer, decoder. Parameters have the names and
-// layouts of Hugging Face checkpoints: a weight is [out, in]. They come in the order of their steps; of a projection
-// first weight, then bias, lora_A.weight, lora_B.weight. So an attention block has the norm, q, k, v, q_norm, k_norm, o;
-// a feed-forward block the norm, gate, up, down; a model the table, its layers, the last norm, the head.
+// layouts of Hugging Face checkpoints: a weight is [out, in]. Their order is that of the steps; a projection has its
+// weight, then bias, lora_A.weight, lora_B.weight. An attention block has its norm, q, k, v, q_norm, k_norm, o; a
+// feed-forward block its norm, gate, up, down; a model the table, the layers, the last norm, the head.
 #pragma once
 
 #include <array>
