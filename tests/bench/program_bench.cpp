@@ -35,16 +35,11 @@ double median(std::vector<double> seconds) {
 }
 
 void time(const Shape& shape, Index rows, assay::Device& device) {
-  const BlockCase c{.name = shape.name,
-                    .config = {.hidden = shape.hidden,
-                               .intermediate = shape.intermediate,
-                               .heads = shape.heads,
-                               .kv_heads = shape.kv_heads,
-                               .head_dim = shape.head_dim,
-                               .biases = shape.qkv_bias ? std::set{Projection::q, Projection::k, Projection::v}
-                                                        : std::set<Projection>()},
-                    .s = rows,
-                    .length = rows};
+  BlockCase c;
+  c.name = shape.name, c.s = c.length = rows;
+  c.config.hidden = shape.hidden, c.config.intermediate = shape.intermediate;
+  c.config.heads = shape.heads, c.config.kv_heads = shape.kv_heads, c.config.head_dim = shape.head_dim;
+  if (shape.qkv_bias) c.config.biases = {Projection::q, Projection::k, Projection::v};
   const assay::program::Differentiated differentiated = Block(c).differentiated();
   assay::program::Session session(differentiated.program, device);
   set_all(session, c);
