@@ -41,13 +41,15 @@ int finish(int code) {
 int run_in_python(int argc, char** argv) {
   namespace fs = std::filesystem;
   const fs::path program = fs::read_symlink("/proc/self/exe").parent_path();
-  std::string folders;
-  for (const char* place : {"../python", "../" ASSAY_PYTHON_PACKAGES}) folders += (program / place).string() + ":";
+  std::string folders = (program / "../python").string() + ":" + (program / "../" ASSAY_PYTHON_PACKAGES).string();
   const char* const before = std::getenv("PYTHONPATH");
-  setenv("PYTHONPATH", (folders + (before != nullptr ? before : "")).c_str(), 1);
+  if (before != nullptr && *before != '\0') folders += std::string(":") + before;  // an empty entry is this folder
+  setenv("PYTHONPATH", folders.c_str(), 1);
   const char* const named = std::getenv("ASSAY_PYTHON");
-  std::string python = named != nullptr ? named : "python3", option = "-m", module = "assay";
-  std::vector<char*> command{python.data(), option.data(), module.data()};
+  // Not -m, which lets files of the current folder stand in for modules: a kernel's folder would reach its judge.
+  std::string python = named != nullptr ? named : "python3", option = "-c",
+              start = "import sys; del sys.path[0]; from assay.__main__ import command; command()";
+  std::vector<char*> command{python.data(), option.data(), start.data()};
   command.insert(command.end(), argv + 1, argv + argc);
   command.push_back(nullptr);
   execvp(command[0], command.data());

@@ -137,7 +137,7 @@ def wrong_modules():
     got, _, err = run("falsify", "--bindings", the_map, "--contract", "rmsnorm")
     check(got == 2 and "--spv" in err, f"a map alone: exit {got}, {err}")
     got, _, err = run("falsify", "--contract", "rmsnorm")
-    check(got == 2 and "add --lib or --spv" in err, f"a contract alone: exit {got}, {err}")
+    check(got == 2 and "add --lib, --spv or --python" in err, f"a contract alone: exit {got}, {err}")
 
 
 for part in (verdicts, wrong_maps, wrong_modules):

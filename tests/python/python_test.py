@@ -119,6 +119,14 @@ def command_line():
     expect("the program starts Python", kernel["kernel"] == "foreign/kernels.py/rmsnorm" and kernel["status"] == "thin", kernel)
     ran = run("audit", "--python", f"{HERE}/kernels.py:rmsnorm", "--contract", "rmsnorm")
     expect("audit sees how it adds", ran.returncode in (0, 1) and "rmsnorm" in ran.stdout, ran)
+    with tempfile.TemporaryDirectory() as folder:
+        for name in ("inspect", "traceback", "contextlib", "importlib", "ctypes", "assay"):
+            with open(f"{folder}/{name}.py", "w") as file:
+                file.write("raise SystemExit('taken for a module of Python')\n")
+        with open(f"{folder}/twice.py", "w") as file:
+            file.write("def scaled(x, alpha, y):\n    pass\n")
+        ran = subprocess.run([PROGRAM, "falsify", "--python", "twice.py:scaled", "--contract", "scale", "--cases", "3"], capture_output=True, text=True, cwd=folder)
+        expect("files beside a kernel are no modules of its judge", ran.returncode == 1 and "FALSIFIED" in ran.stdout, ran)
     ran = subprocess.run([PROGRAM, "falsify", "--python", f"{HERE}/kernels.py:rmsnorm", "--contract", "rmsnorm"], capture_output=True,
                          text=True, env={**os.environ, "ASSAY_PYTHON": "/nowhere/python"})
     expect("an interpreter that is not there", ran.returncode == 3 and "ASSAY_PYTHON" in ran.stderr, ran)
@@ -142,7 +150,34 @@ def pytest_plugin():
             expect("JUnit names the obligation", ids[1] in file.read())
 
 
-parts = (right_kernels, planted_faults, processes, wrong_uses, command_line, pytest_plugin)
+def overhead():
+    """A call costs less than a millisecond beside the function's own time."""
+    import ctypes
+    import numpy as np
+    from assay import _worker as w
+    arrays = {"x": np.ones((4, 8), np.float32), "weight": np.ones(8, np.float32), "y": np.ones((4, 8), np.float32), "rrms": np.ones(4, np.float32)}
+    strings = lambda names: (ctypes.c_char_p * len(names))(*[name.encode() for name in names])
+    integers = lambda numbers: (ctypes.c_int64 * len(numbers))(*numbers)
+    tensors = (w._Tensor * len(arrays))(*[w._Tensor(a.ctypes.data, w._Device(w.CPU, 0), a.ndim, w._Type(2, 32, 1), integers(a.shape),
+                                                    integers([s // 4 for s in a.strides]), 0) for a in arrays.values()])
+    message = (ctypes.c_char * 1024)()
+    call = w._Call(1, 2, 1, len(arrays), b"rmsnorm", integers([4, 8]), strings(["rows", "n"]), (ctypes.c_double * 1)(1e-6), strings(["eps"]), tensors,
+                   strings(list(arrays)), w._Device(w.CPU, 0), None, message, 1024)
+    with tempfile.TemporaryDirectory() as folder:
+        with open(f"{folder}/constant.py", "w") as file:
+            file.write("import numpy as np\ny, rrms = np.zeros((4, 8), np.float32), np.zeros(4, np.float32)\n\n\ndef f(x, weight, eps):\n    return y, rrms\n")
+        arguments = (f"{folder}/constant.py".encode(), b"f", b"x in\nweight in\ny out\nrrms out\nrows int\nn int\neps float\n", ctypes.pointer(call))
+        expect("a call by hand", w._call(*arguments) == 0 and not arrays["y"].any(), message.value)
+        times = []
+        for _ in range(10):
+            begin = time.perf_counter()
+            for _ in range(200):
+                w._call(*arguments)
+            times.append((time.perf_counter() - begin) / 200)
+        expect(f"a call costs {min(times) * 1e6:.0f} us beside the function's own time", min(times) < 1e-3)
+
+
+parts = (overhead, right_kernels, planted_faults, processes, wrong_uses, command_line, pytest_plugin)
 with tempfile.TemporaryDirectory() as scratch:
     os.chdir(scratch)
     for part in parts:

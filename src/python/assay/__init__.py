@@ -120,7 +120,9 @@ def _place_of(function):
 def _command(*arguments, **options):
     packages = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     path = os.pathsep.join(filter(None, [packages, os.environ.get("PYTHONPATH")]))
-    return subprocess.run([sys.executable, "-m", "assay", *arguments], env={**os.environ, "PYTHONPATH": path},
+    # Not -m, which lets files of the current folder stand in for modules: a kernel's folder would reach its judge.
+    start = "import sys; del sys.path[0]; from assay.__main__ import command; command()"
+    return subprocess.run([sys.executable, "-c", start, *arguments], env={**os.environ, "PYTHONPATH": path},
                           text=True, stdout=subprocess.PIPE, **options)
 
 
