@@ -124,10 +124,12 @@ def _rms_norm(args, _, out):
 
 
 def _attention(causal_at, lse_at):
+    """Arguments: q, k, v, dropout, causal; or q, k, v, bias, whether there is a logsumexp, dropout, causal."""
     def convert(args, kwargs, out):
         q, k, v = args[:3]
         causal = kwargs.get("is_causal", args[causal_at] if len(args) > causal_at else False)
-        if kwargs.get("attn_mask") is not None or (causal and q.shape[2] != k.shape[2]):
+        bias = args[3] if causal_at == 6 and len(args) > 3 else kwargs.get("attn_mask", kwargs.get("attn_bias"))
+        if bias is not None or (causal and q.shape[2] != k.shape[2]):
             return None
         dropout = args[causal_at - 1] if len(args) > causal_at - 1 else kwargs.get("dropout_p", 0)
         if dropout:
