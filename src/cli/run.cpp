@@ -7,11 +7,13 @@
 #include <cmath>
 #include <filesystem>
 #include <map>
+#include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "cli/commands.hpp"
+#include "cli/selection.hpp"
 #include "cli/values.hpp"
 #include "core/errors.hpp"
 #include "falsify/engine/random.hpp"
@@ -192,22 +194,13 @@ int run(const Options& o) {
   const std::uint64_t seed = parse_seed(o.seed);
   Device& device = assay::device(backend_from(o.backend));
   const Index needed = std::ssize(prompt) + o.count;
-  const Kernel* const kernel = o.kernel.empty() ? nullptr : &assay::kernel(o.kernel);
-  bool chosen = false;
+  KernelOfSteps kernel(o.kernel, device, "give its --backend");
   program::SessionOptions options;
-  options.choose = [&](const program::Step& step) {
-    const bool its = kernel != nullptr && step.op->name == kernel->op;
-    chosen = chosen || its;
-    return its ? kernel : nullptr;
-  };
-  if (kernel != nullptr && kernel->backend != device.backend())
-    throw InputError("--kernel " + o.kernel, fmt::format("runs on {}", name(kernel->backend)), "give its --backend");
+  options.choose = std::ref(kernel);
   falsify::CheckedRun checked;
   options.check = falsify::steps_within_bounds(checked, seed), options.check_every = o.check_every;
   Decoder decoder(config, {.capacity = o.capacity > 0 ? o.capacity : needed, .chunk = o.chunk}, device, options);
-  if (kernel != nullptr && !chosen)
-    throw InputError("--kernel " + o.kernel, fmt::format("no step of the model is {}", kernel->op),
-                     "`assay run --profile` lists its steps");
+  kernel.expect_taken("model", "`assay run --profile` lists its steps");
   Session& session = decoder.session();
   const fs::path folder = fs::is_directory(o.model) ? fs::path(o.model) : fs::path(o.model).parent_path();
   if (o.random) initialize(session, seed);

@@ -1,5 +1,7 @@
 #include "cli/selection.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "contract/reader.hpp"
@@ -35,6 +37,24 @@ std::vector<const Kernel*> selected_kernels(const std::vector<std::string>& ops,
   if (chosen.empty() && !backend.empty()) device(backend_from(backend));  // throws with the reason if it is missing
   if (chosen.empty()) throw InputError("selection", "no kernel matches it", "`assay list` prints what there is");
   return chosen;
+}
+
+KernelOfSteps::KernelOfSteps(const std::string& id, const Device& device, const std::string& remedy)
+    : kernel_(id.empty() ? nullptr : &kernel(id)) {
+  if (kernel_ != nullptr && kernel_->backend != device.backend())
+    throw InputError("--kernel " + id, fmt::format("runs on {}", name(kernel_->backend)), remedy);
+}
+
+const Kernel* KernelOfSteps::operator()(const program::Step& step) {
+  const bool its = kernel_ != nullptr && step.op->name == kernel_->op;
+  taken_ = taken_ || its;
+  return its ? kernel_ : nullptr;
+}
+
+void KernelOfSteps::expect_taken(const std::string& what, const std::string& remedy) const {
+  if (kernel_ != nullptr && !taken_)
+    throw InputError(fmt::format("--kernel {}", kernel_->id), fmt::format("no step of the {} is {}", what, kernel_->op),
+                     remedy);
 }
 
 }  // namespace assay::cli

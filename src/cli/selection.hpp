@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "plugin/foreign.hpp"
+#include "program/session.hpp"
 #include "runtime/registry.hpp"
 
 namespace assay::cli {
@@ -17,5 +18,23 @@ const OpDescriptor& operation_named(const std::string& name);
 /// Unavailable if the back end is not available.
 std::vector<const Kernel*> selected_kernels(const std::vector<std::string>& ops, const std::string& backend,
                                             const std::string& kernel, const plugin::ForeignKernel* foreign);
+
+/// The kernel of --kernel, for every step of its operation in a program. It outlives what chooses by it.
+class KernelOfSteps {
+ public:
+  /// An empty id names none. Throws InputError for a kernel of another back end.
+  KernelOfSteps(const std::string& id, const Device& device, const std::string& remedy);
+  KernelOfSteps(const KernelOfSteps&) = delete;
+  KernelOfSteps& operator=(const KernelOfSteps&) = delete;
+
+  /// For SessionOptions::choose.
+  const Kernel* operator()(const program::Step& step);
+  /// Throws InputError if no step of what was made took the kernel.
+  void expect_taken(const std::string& what, const std::string& remedy) const;
+
+ private:
+  const Kernel* kernel_;
+  bool taken_ = false;
+};
 
 }  // namespace assay::cli

@@ -6,9 +6,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <tuple>
 
 #include "cli/progress.hpp"
+#include "cli/selection.hpp"
 #include "core/errors.hpp"
 #include "core/files.hpp"
 #include "program/model/adapters.hpp"
@@ -137,22 +139,12 @@ void TrainingRun::say(const std::string& line) {
 }
 
 void TrainingRun::make_trainer() {
-  const Kernel* const kernel = o_.kernel.empty() ? nullptr : &assay::kernel(o_.kernel);
-  if (kernel != nullptr && kernel->backend != device_.backend())
-    throw InputError("--kernel " + o_.kernel, fmt::format("runs on {}", name(kernel->backend)),
-                     fmt::format("say backend: {} in {}", name(kernel->backend), o_.config));
-  bool chosen = false;
+  KernelOfSteps kernel(o_.kernel, device_, fmt::format("say its backend in {}", o_.config));
   program::SessionOptions options;
-  options.choose = [&](const program::Step& step) {
-    const bool its = kernel != nullptr && step.op->name == kernel->op;
-    chosen = chosen || its;
-    return its ? kernel : nullptr;
-  };
+  options.choose = std::ref(kernel);
   options.check = falsify::steps_within_bounds(checked_, s_.seed);
   trainer_ = std::make_unique<Trainer>(s_.classifier, s_.options, device_, options);
-  if (kernel != nullptr && !chosen)
-    throw InputError("--kernel " + o_.kernel, fmt::format("no step of the training is {}", kernel->op),
-                     "name a kernel of an operation that it has");
+  kernel.expect_taken("training", "name a kernel of an operation that it has");
   trainer_->set_runner([this](std::string_view name, Session& session) {
     try {
       session.run(checking_ ? program::Check::steps : program::Check::none);
