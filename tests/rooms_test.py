@@ -30,7 +30,7 @@ ARROWS = {
     "src/python": "src/cli src/plugin",
     "reference": "src/core",
     "kernels": "src/core src/runtime generated/ops",
-    "kernels/cpu": "src/core src/runtime kernels generated/ops",
+    "kernels/cpu": "src/core src/runtime src/serve kernels generated/ops",
     "kernels/cuda": "src/core src/runtime src/runtime/cuda src/runtime/cuda_host kernels generated/ops",
     "kernels/vulkan": "src/core src/runtime src/runtime/vulkan kernels generated/ops generated/shaders",
     "falsify/engine": "src/core src/system src/runtime src/runtime/cuda_host src/contract",

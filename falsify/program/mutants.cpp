@@ -217,7 +217,7 @@ class Mutator {
       add(ProgramFault::not_copied, fmt::format("{} is read as the run before left it", program_[v].name)).not_read = v;
   }
 
-  /// Whether two values have elements in common, as far as the stretches from their first to their last ones say.
+  /// Returns true if the stretches from first to last element of two values have one in common.
   bool overlap(Value v, Value w) const {
     const ValueInfo &a = program_[v], &b = program_[w];
     const auto end = [](const ValueInfo& x) {

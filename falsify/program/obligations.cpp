@@ -106,6 +106,8 @@ Outcome within_both(Expected want, const Expected& got) {
   return judge(want, got.want);
 }
 
+}  // namespace
+
 Outcome of_rows(const SystemTrial& trial, std::string_view claim) {
   const Wiring& wiring = trial.wiring();
   ProgramMutant own = wiring.right();
@@ -116,6 +118,9 @@ Outcome of_rows(const SystemTrial& trial, std::string_view claim) {
     if (wiring.expected()[row].claim == claim) outcome &= judge(wiring.expected()[row], got[row]);
   return outcome;
 }
+
+namespace {
+
 Outcome forward(const SystemTrial& trial) { return of_rows(trial, "FALSIFY-SYS-002"); }
 Outcome gradients(const SystemTrial& trial) { return of_rows(trial, "FALSIFY-SYS-003"); }
 Outcome caches(const SystemTrial& trial) { return of_rows(trial, "FALSIFY-SYS-013"); }

@@ -20,6 +20,9 @@ Outcome same(std::string_view name, std::span<const T> got, std::span<const T> w
 /// Fails with this sentence unless the claim holds.
 Outcome holds(bool claim, std::string sentence);
 
+/// Judges the rows of the wiring that have this claim, in double.
+Outcome of_rows(const SystemTrial& trial, std::string_view claim);
+
 // Of decoding (decode_obligations.cpp).
 Outcome whole_prompt(const SystemTrial& trial);
 Outcome other_sequences(const SystemTrial& trial);

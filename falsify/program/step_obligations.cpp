@@ -110,16 +110,6 @@ Outcome same_bits(const InDouble& want, const InDouble& got, std::string_view me
   return outcome;
 }
 
-Outcome of_rows(const SystemTrial& trial, std::string_view claim) {
-  const Wiring& wiring = trial.wiring();
-  ProgramMutant own = wiring.right();
-  trial.alter(own.program);
-  const std::vector<std::vector<double>> got = wiring.run(own);
-  Outcome outcome;
-  for (std::size_t row = 0; row < got.size(); ++row)
-    if (wiring.expected()[row].claim == claim) outcome &= judge(wiring.expected()[row], got[row]);
-  return outcome;
-}
 Outcome losses(const SystemTrial& trial) { return of_rows(trial, "FALSIFY-SYS-002"); }
 Outcome gradients(const SystemTrial& trial) { return of_rows(trial, "FALSIFY-SYS-003"); }
 Outcome updates(const SystemTrial& trial) { return of_rows(trial, "FALSIFY-SYS-020"); }

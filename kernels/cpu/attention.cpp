@@ -4,7 +4,7 @@
 #include <cmath>
 #include <span>
 
-#include "core/scratch.hpp"
+#include "serve/scratch.hpp"
 #include "runtime/registry.hpp"
 
 #undef HWY_TARGET_INCLUDE

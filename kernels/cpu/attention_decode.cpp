@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/scratch.hpp"
+#include "serve/scratch.hpp"
 #include "kernels/heads.hpp"
 #include "runtime/registry.hpp"
 

@@ -6,7 +6,7 @@
 
 #include <climits>
 
-#include "core/scratch.hpp"
+#include "serve/scratch.hpp"
 #include "kernels/cpu/gemm.hpp"
 #include "runtime/registry.hpp"
 

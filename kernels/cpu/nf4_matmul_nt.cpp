@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "core/scratch.hpp"
+#include "serve/scratch.hpp"
 #include "kernels/cpu/nf4_product.hpp"
 #include "runtime/registry.hpp"
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "core/scratch.hpp"
+#include "serve/scratch.hpp"
 #include "runtime/device.hpp"
 
 namespace assay::cpu {

@@ -3,7 +3,7 @@
 // packed after Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication", ACM TOMS 34(3), 2008.
 #include <cstring>
 
-#include "core/scratch.hpp"
+#include "serve/scratch.hpp"
 #include "kernels/cpu/gemm.hpp"
 
 #undef HWY_TARGET_INCLUDE

@@ -7,7 +7,7 @@
 
 #include "contract/enforce.hpp"
 #include "core/errors.hpp"
-#include "core/scratch.hpp"
+#include "serve/scratch.hpp"
 #include "serve/reservation.hpp"
 #include "serve/select.hpp"
 #include "serve/serve.hpp"

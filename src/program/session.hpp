@@ -15,7 +15,7 @@ namespace assay::program {
 
 class Session;
 
-/// Whether a run holds its own steps to their bounds.
+/// A run holds its own steps to their bounds, or none.
 enum class Check { none, steps };
 
 struct SessionOptions {

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "blocks.hpp"
-#include "core/scratch.hpp"
+#include "serve/scratch.hpp"
 #include "on_device.hpp"
 #include "program/model/decode.hpp"
 #include "program/model/parameters.hpp"

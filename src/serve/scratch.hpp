@@ -24,14 +24,15 @@ class ScratchScope {
   /// True if this thread is in a scope.
   static bool open() { return current != nullptr; }
 
-  /// What is taken last is given back first. Zero bytes give null. Throws std::bad_alloc.
+  /// Returns memory, null for zero bytes; the last to be taken is given back first. Throws std::bad_alloc.
   static void* take(std::size_t bytes) {
+    if (bytes == 0) return nullptr;
     const std::size_t whole = whole_lines(bytes);
     ScratchScope* const scope = current;
     void* address = nullptr;
     if (scope != nullptr && scope->used_ + whole <= scope->memory_.size())
       address = scope->memory_.data() + scope->used_;
-    else if (whole != 0) address = ::operator new (whole, std::align_val_t{kAlignment});
+    else address = ::operator new (whole, std::align_val_t{kAlignment});
     if (scope != nullptr) scope->used_ += whole, scope->most_ = std::max(scope->most_, scope->used_);
     return address;
   }
