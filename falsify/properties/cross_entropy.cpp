@@ -3,6 +3,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "core/half.hpp"
 #include "cross_entropy_obligations.hpp"
 #include "falsify/engine/trial.hpp"
 #include "falsify/properties/shared/losses.hpp"
@@ -53,7 +54,7 @@ Outcome cross_entropy::one_hot_limit(Trial& trial) {
   for (Index i = 0; i < rows; ++i) {
     // The last k classes tie far above all others: exp(-200) is below the last place of 1.
     const Index k = random.between(1, std::min<Index>(classes, random.chance(0.5) ? 4 : 256));
-    const double distance = static_cast<double>(random.between(200, 1000));
+    const double distance = stored(problem.storage, static_cast<float>(random.between(200, 1000)));
     for (Index j = 0; j < classes; ++j)
       problem.values[kLogits][static_cast<std::size_t>(i * classes + j)] =
           static_cast<float>(j >= classes - k ? 0 : -distance);
