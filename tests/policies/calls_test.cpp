@@ -82,7 +82,7 @@ TEST(Calls, MemoryBefore) {
 /// One store past the end: detected by sentinels.
 TEST(Calls, Sentinels) {
   const Kernel spilling = altered("silu/cpu/spilling", [](const ops::SiluArgs& args) {
-  const auto y = args.y.as<float>();
+    const auto y = args.y.as<float>();
     if (args.m > 0 && args.n > 0) (&y(args.m - 1, args.n - 1))[1] = 0;
   });
   EXPECT_TRUE(judged("ggml", spilling));

@@ -58,7 +58,8 @@ TEST_P(Sessions, ReuseOfMemoryChangesNoBit) {
 /// Results are stored as what is read: 1 + 2^-9 is 1 in bfloat16.
 TEST_P(Sessions, Run16BitFormats) {
   Builder b;
-  const Value x = b.input("x", {1, 2}, DType::bf16), r = b.input("r", {1, 2}, DType::bf16), wide = b.input("wide", {1, 2});
+  const Value x = b.input("x", {1, 2}, DType::bf16), r = b.input("r", {1, 2}, DType::bf16),
+              wide = b.input("wide", {1, 2});
   const Value y = residual_add(b, x, r, 1), z = residual_add(b, y, r, 1);
   EXPECT_THROW(residual_add(b, x, wide, 1), InputError);
   b.output(z);
