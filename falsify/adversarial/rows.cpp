@@ -17,28 +17,31 @@ bool subnormal(float x) { return std::fpclassify(x) == FP_SUBNORMAL; }
 
 /// Wrong except for the typical sizes 128, 512 and 2048 of the contract.
 void typical_sizes_only(const ops::SoftmaxArgs& args) {
+  const auto y = args.y.as<float>();
   if (args.n == 128 || args.n == 512 || args.n == 2048) return;
-  for (Index i = 0; i < args.rows; ++i) args.y(i, args.n - 1) *= 1.001F;
+  for (Index i = 0; i < args.rows; ++i) y(i, args.n - 1) *= 1.001F;
 }
 
 /// Counts only the first of several largest logits.
 void ties(const ops::SoftmaxArgs& args) {
+  const auto x = args.x.as<const float>();
+  const auto y = args.y.as<float>();
   for (Index i = 0; i < args.rows; ++i) {
     Index largest = 0, tied = 0;
     for (Index j = 1; j < args.n; ++j)
-      if (args.x(i, j) > args.x(i, largest)) largest = j, tied = 0;
-      else if (args.x(i, j) == args.x(i, largest) && std::isfinite(args.x(i, j))) ++tied;
+      if (x(i, j) > x(i, largest)) largest = j, tied = 0;
+      else if (x(i, j) == x(i, largest) && std::isfinite(x(i, j))) ++tied;
     if (tied == 0) continue;
-    const float share = args.y(i, largest);
+    const float share = y(i, largest);
     for (Index j = 0; j < args.n; ++j)
-      if (j != largest)
-        args.y(i, j) = args.x(i, j) == args.x(i, largest) ? 0 : args.y(i, j) / (1 - static_cast<float>(tied) * share);
-      else args.y(i, j) = share / (1 - static_cast<float>(tied) * share);
+      if (j != largest) y(i, j) = x(i, j) == x(i, largest) ? 0 : y(i, j) / (1 - static_cast<float>(tied) * share);
+      else y(i, j) = share / (1 - static_cast<float>(tied) * share);
   }
 }
 
 void one_row_beyond_1024(const ops::SoftmaxArgs& args) {
-  for (Index j = 0; args.rows > 1024 && j < args.n; ++j) args.y(1024, j) = args.y(0, j);
+  const auto y = args.y.as<float>();
+  for (Index j = 0; args.rows > 1024 && j < args.n; ++j) y(1024, j) = y(0, j);
 }
 
 void position_beyond_65536(const ops::RopeArgs& args) {
@@ -51,13 +54,17 @@ void position_beyond_65536(const ops::RopeArgs& args) {
 }
 
 void token_beyond_1024(const ops::EmbeddingArgs& args) {
-  for (Index j = 0; args.t > 1024 && j < args.h; ++j) args.y(args.t - 1, j) = args.table(0, j);
+  const auto table = args.table.as<const float>();
+  const auto y = args.y.as<float>();
+  for (Index j = 0; args.t > 1024 && j < args.h; ++j) y(args.t - 1, j) = table(0, j);
 }
 
 void id_beyond_4096(const ops::EmbeddingArgs& args) {
+  const auto table = args.table.as<const float>();
+  const auto y = args.y.as<float>();
   for (Index t = 0; t < args.t; ++t)
     if (args.ids(t) > 4096)
-      for (Index j = 0; j < args.h; ++j) args.y(t, j) = args.table(args.ids(t) & 4095, j);
+      for (Index j = 0; j < args.h; ++j) y(t, j) = table(args.ids(t) & 4095, j);
 }
 
 void denormals(const ops::ScaleArgs& args) {
@@ -67,7 +74,8 @@ void denormals(const ops::ScaleArgs& args) {
 }
 
 void one_sequence(const ops::MeanPoolArgs& args) {
-  for (Index j = 0; args.b > 5 && j < args.h; ++j) args.y(5, j) = args.y(4, j);
+  const auto y = args.y.as<float>();
+  for (Index j = 0; args.b > 5 && j < args.h; ++j) y(5, j) = y(4, j);
 }
 
 const KernelRegistration registrations[] = {

@@ -359,6 +359,13 @@ bool has_integers_along(const OpDescriptor& op, std::size_t dim) {
       op.tensors, [&](const TensorInfo& tensor) { return tensor.least && shape_depends_on(op, tensor, dim); });
 }
 
+/// True if a region of the contract exceeds all limits along the only dim: drawn extents need not, and cost more.
+bool has_region_beyond_limits(const OpDescriptor& op) {
+  return op.dims.size() == 1 && std::ranges::any_of(op.shapes, [&](const ShapeRegion& region) {
+           return shape_at(op, region, 0)[0] > kLimits[std::size(kLimits) - 1];
+         });
+}
+
 bool decides_by_tail(const DrawSpec& spec) {
   return std::ranges::any_of(spec.strategies,
                              [](Strategy s) { return s == Strategy::dominant || s == Strategy::nonfinite; });
@@ -375,7 +382,7 @@ void draw_any_extent(const OpDescriptor& op, const DrawSpec& spec, Case& c) {
     if (op.dims[d].max > 128) long_dims.push_back(d);
   if (long_dims.empty()) return;
   Random random(derive(c.seed, "extent"));
-  const bool seldom = spec.oracle_use != OracleUse::whole &&
+  const bool seldom = spec.oracle_use != OracleUse::whole && !has_region_beyond_limits(op) &&
                       (turn.round + turn.obligation) % (spec.in_blocks ? kSeldomEveryInBlocks : kSeldomEvery) == 0;
   const bool often = std::ranges::any_of(long_dims, [&](std::size_t dim) { return is_counted(op, dim); }) &&
                      Random(derive(c.seed, "counted")).chance(0.5);

@@ -335,6 +335,12 @@ void make_signalling(std::vector<float>& values) {
     if (std::isnan(x)) x = std::bit_cast<float>(std::bit_cast<std::uint32_t>(x) & ~0x400000u);
 }
 
+/// Returns x as stored, or the largest stored number of its sign if x is finite and its nearest one is not.
+float nearest_finite(DType storage, float x) {
+  const float y = stored(storage, x);
+  return std::isfinite(y) || !std::isfinite(x) ? y : std::copysign(storage == DType::f16 ? 65504.0F : 0x1.fep127F, x);
+}
+
 }  // namespace
 
 bool keeps_payloads(const OpDescriptor& op) {
@@ -386,7 +392,7 @@ Problem make_problem(const OpDescriptor& op, const Case& c, const Arithmetic& ar
   if (const InputHook hook = input_hook(op.name)) hook(problem, c.strategy, random);
   for (std::size_t t : inputs)
     if (op.tensors[t].storage)
-      for (float& x : problem.values[t]) x = stored(storage, x);
+      for (float& x : problem.values[t]) x = nearest_finite(storage, x);
   return problem;
 }
 

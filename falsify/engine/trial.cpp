@@ -6,6 +6,7 @@
 #include <bit>
 #include <cmath>
 
+#include "core/half.hpp"
 #include "falsify/engine/joint.hpp"
 #include "runtime/limits.hpp"
 
@@ -265,7 +266,15 @@ Outcome Trial::against_copies(const Problem& problem, const Run& run) const {
   return outcome;
 }
 
-Outcome Trial::scales(const Problem& plain, const Problem& scaled, const std::vector<int>& exponents) {
+Outcome Trial::scales(const Problem& given, const Problem& given_scaled, const std::vector<int>& exponents) {
+  Problem plain = given, scaled = given_scaled;
+  // Values that leave the range of their storage when scaled do not scale: zeros take their place.
+  for (std::size_t t = 0; t < scaled.values.size(); ++t) {
+    if (!op_.tensors[t].storage || scaled.storage == DType::f32) continue;
+    for (std::size_t i = 0; i < scaled.values[t].size(); ++i)
+      if (float& x = scaled.values[t][i]; std::isfinite(x) && stored(scaled.storage, x) != x)
+        x = plain.values[t][i] = 0;
+  }
   const Run once = run(plain), again = run(scaled);
   const std::initializer_list<Done> calls{{plain, once}, {scaled, again}};
   const std::vector<int> outputs = outputs_of(op_);

@@ -23,7 +23,11 @@ struct Sum {
 };
 
 /// The naive kernel in SIMD: one pass, tails by masks.
-void rows(const ops::BiasAddArgs& args) { map_rows(args.m, args.n, Sum{}, args.y, args.x, args.bias); }
+void rows(const ops::BiasAddArgs& args) {
+  with_storage(args.y.dtype(), [&]<class S>(S) {
+    map_rows(args.m, args.n, Sum{}, rows_of<S>(args.y), rows_of<const S>(args.x), rows_of(args.bias));
+  });
+}
 
 }  // namespace
 }  // namespace assay::cpu::of_bias_add::HWY_NAMESPACE
@@ -36,10 +40,19 @@ namespace {
 HWY_EXPORT(rows);
 void highway(const ops::BiasAddArgs& args, Device&) { HWY_DYNAMIC_DISPATCH(rows)(args); }
 
-const KernelRegistration highway_kernel{{.id = "bias_add/cpu/highway",
-                                         .summary = "SIMD, one pass over the rows",
-                                         .run = &run_typed<ops::BiasAddArgs, &highway>,
-                                         .priority = 1}};
+KernelRegistration add(DType storage, std::string_view id) {
+  return KernelRegistration({.id = id,
+                             .storage = storage,
+                             .summary = "SIMD, one pass over the rows",
+                             .run = &run_typed<ops::BiasAddArgs, &highway>,
+                             .priority = 1});
+}
+
+const KernelRegistration registrations[] = {
+    add(DType::f32, "bias_add/cpu/highway"),
+    add(DType::f16, "bias_add/cpu/highway_f16"),
+    add(DType::bf16, "bias_add/cpu/highway_bf16"),
+};
 
 }  // namespace
 }  // namespace assay::cpu::of_bias_add

@@ -16,8 +16,11 @@ namespace assay::cpu::of_bias_add_backward::HWY_NAMESPACE {
 using namespace cpu::HWY_NAMESPACE;
 namespace {
 
-void gradients(Index m, Index n, Rows<const float> dy, Rows<float> dx, float* dbias) {
-  sum_columns(m, n, dy, dbias, &dx);
+void gradients(const ops::BiasAddBackwardArgs& args) {
+  with_storage(args.dy.dtype(), [&]<class S>(S) {
+    const Rows<S> dx = rows_of<S>(args.dx);
+    sum_columns(args.m, args.n, rows_of<const S>(args.dy), args.dbias.data(), &dx);
+  });
 }
 
 }  // namespace
@@ -33,15 +36,21 @@ HWY_EXPORT(gradients);
 using ops::BiasAddBackwardArgs;
 
 /// The naive kernel in SIMD along the rows, copying each row as it is added; the same order of summation.
-void highway(const BiasAddBackwardArgs& args, Device&) {
-  HWY_DYNAMIC_DISPATCH(gradients)
-  (args.m, args.n, Rows<const float>{args.dy.data(), rows_of(args.dy).ld}, rows_of(args.dx), args.dbias.data());
+void highway(const BiasAddBackwardArgs& args, Device&) { HWY_DYNAMIC_DISPATCH(gradients)(args); }
+
+KernelRegistration add(DType storage, std::string_view id) {
+  return KernelRegistration({.id = id,
+                             .storage = storage,
+                             .summary = "SIMD along rows, four rows at a time, one pass",
+                             .run = &run_typed<BiasAddBackwardArgs, &highway>,
+                             .priority = 1});
 }
 
-const KernelRegistration highway_kernel{{.id = "bias_add_backward/cpu/highway",
-                                         .summary = "SIMD along rows, four rows at a time, one pass",
-                                         .run = &run_typed<BiasAddBackwardArgs, &highway>,
-                                         .priority = 1}};
+const KernelRegistration registrations[] = {
+    add(DType::f32, "bias_add_backward/cpu/highway"),
+    add(DType::f16, "bias_add_backward/cpu/highway_f16"),
+    add(DType::bf16, "bias_add_backward/cpu/highway_bf16"),
+};
 
 }  // namespace
 }  // namespace assay::cpu::of_bias_add_backward

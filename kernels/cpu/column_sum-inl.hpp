@@ -7,17 +7,19 @@
 #endif
 
 #include <algorithm>
+#include <type_traits>
 
 #include "kernels/cpu/elementwise.hpp"
-#include "kernels/cpu/simd-inl.hpp"
+#include "kernels/cpu/storage-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace assay::cpu::HWY_NAMESPACE {
 
 /// Adds x(i, j) to sums[j] for kRows rows from `row` on, ascending, and j in [from, to); with `copy`, also copy(i, j) =
 /// x(i, j).
-template <int kRows>
-HWY_INLINE void add_rows(Index row, Index from, Index to, Rows<const float> x, float* sums, const Rows<float>* copy) {
+template <int kRows, class S>
+HWY_INLINE void add_rows(Index row, Index from, Index to, Rows<const S> x, float* sums,
+                         std::type_identity_t<const Rows<S>*> copy) {
   const hn::ScalableTag<float> d;
   const Index lanes = static_cast<Index>(hn::Lanes(d));
   Index j = from;
@@ -25,26 +27,27 @@ HWY_INLINE void add_rows(Index row, Index from, Index to, Rows<const float> x, f
     auto sum = hn::LoadU(d, sums + j);
 #pragma GCC unroll 4
     for (int r = 0; r < kRows; ++r) {
-      const auto v = hn::LoadU(d, x.data + (row + r) * x.ld + j);
+      const auto v = load(d, x.data + (row + r) * x.ld + j);
       sum = hn::Add(sum, v);
-      if (copy != nullptr) hn::StoreU(v, d, copy->data + (row + r) * copy->ld + j);
+      if (copy != nullptr) store(d, v, copy->data + (row + r) * copy->ld + j);
     }
     hn::StoreU(sum, d, sums + j);
   }
   if (j == to) return;
-  const auto mask = hn::FirstN(d, static_cast<std::size_t>(to - j));
-  auto sum = load_masked(d, sums + j, mask);
+  const auto count = static_cast<std::size_t>(to - j);
+  auto sum = load_first(d, sums + j, count);
   for (int r = 0; r < kRows; ++r) {
-    const auto v = load_masked(d, x.data + (row + r) * x.ld + j, mask);
+    const auto v = load_first(d, x.data + (row + r) * x.ld + j, count);
     sum = hn::Add(sum, v);
-    if (copy != nullptr) store_masked(v, d, copy->data + (row + r) * copy->ld + j, mask);
+    if (copy != nullptr) store_first(d, v, copy->data + (row + r) * copy->ld + j, count);
   }
-  store_masked(sum, d, sums + j, mask);
+  store_first(d, sum, sums + j, count);
 }
 
 /// sums[j] = sum over i < rows, ascending, of x(i, j) for j < n; with `copy`, also copy(i, j) = x(i, j). Works on
 /// blocks of columns whose sums stay in the first-level cache.
-inline void sum_columns(Index rows, Index n, Rows<const float> x, float* sums, const Rows<float>* copy) {
+template <class S>
+void sum_columns(Index rows, Index n, Rows<const S> x, float* sums, std::type_identity_t<const Rows<S>*> copy) {
   constexpr Index kBlock = 2048;
   std::fill_n(sums, n, 0.0F);
   for (Index from = 0; from < n; from += kBlock) {

@@ -16,7 +16,7 @@ namespace assay::cpu::of_column_sum::HWY_NAMESPACE {
 using namespace cpu::HWY_NAMESPACE;
 namespace {
 
-void sums(Index m, Index n, Rows<const float> x, float* y) { sum_columns(m, n, x, y, nullptr); }
+void sums(Index m, Index n, Rows<const float> x, float* y) { sum_columns<float>(m, n, x, y, nullptr); }
 
 }  // namespace
 }  // namespace assay::cpu::of_column_sum::HWY_NAMESPACE

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernels/cpu/elementwise.hpp"
 #include "runtime/registry.hpp"
 
 #ifndef HWY_TARGET_INCLUDE
@@ -12,6 +13,7 @@
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 #include "kernels/cpu/functions-inl.hpp"
+#include "kernels/cpu/storage-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace assay::cpu::of_cross_entropy_backward::HWY_NAMESPACE {
@@ -20,16 +22,27 @@ namespace {
 
 /// dx[j] = scale exp(x[j] - logsumexp). Consistent inputs satisfy x[j] <= logsumexp up to rounding; an inconsistent
 /// input beyond exp's range gives infinity.
-void scaled_softmax(const float* x, Index n, float logsumexp, float scale, float* dx) {
+template <class S>
+void scaled_softmax(const S* x, Index n, float logsumexp, float scale, S* dx) {
   const hn::ScalableTag<float> d;
-  const Index lanes = static_cast<Index>(hn::Lanes(d));
   const auto shift = hn::Set(d, logsumexp), factor = hn::Set(d, scale);
-  const auto term = [&](auto v) HWY_ATTR { return hn::Mul(exp_of(d, hn::Sub(v, shift)), factor); };
-  Index j = 0;
-  for (; j + lanes <= n; j += lanes) hn::StoreU(term(hn::LoadU(d, x + j)), d, dx + j);
-  if (j == n) return;
-  const auto rest = hn::FirstN(d, static_cast<std::size_t>(n - j));
-  store_masked(term(load_masked(d, x + j, rest)), d, dx + j, rest);
+  for_each_vector(d, n, [&](Index j, std::size_t count) {
+    store_first(d, hn::Mul(exp_of(d, hn::Sub(load_first(d, x + j, count), shift)), factor), dx + j, count);
+  });
+}
+
+void gradients(const ops::CrossEntropyBackwardArgs& args) {
+  const float share = args.dtotal(0) / args.normalizer(0);
+  with_storage(args.logits.dtype(), [&]<class S>(S) {
+    for (Index i = 0; i < args.rows; ++i) {
+      const S* const x = row_of<const S>(args.logits, i);
+      S* const dx = row_of<S>(args.dlogits, i);
+      const Index y = args.targets(i);
+      const float scale = args.weights(y) * (args.dloss(i) + share);
+      scaled_softmax(x, args.classes, args.logsumexp(i), scale, dx);
+      dx[y] = narrow<S>((std::exp(widen(x[y]) - args.logsumexp(i)) - 1.0F) * scale);
+    }
+  });
 }
 
 }  // namespace
@@ -40,29 +53,28 @@ HWY_AFTER_NAMESPACE();
 namespace assay::cpu::of_cross_entropy_backward {
 namespace {
 
-HWY_EXPORT(scaled_softmax);
+HWY_EXPORT(gradients);
 
 using ops::CrossEntropyBackwardArgs;
 
 /// dlogits[i,j] = weights[y] (exp(logits[i,j] - logsumexp[i]) - [j = y]) (dloss[i] + dtotal / normalizer), y =
 /// targets[i]; dlogits shares no memory with an input and may have another leading dimension than logits. One pass.
-void highway(const CrossEntropyBackwardArgs& args, Device&) {
-  const float share = args.dtotal(0) / args.normalizer(0);
-  for (Index i = 0; i < args.rows; ++i) {
-    const float* const x = args.logits.data() + i * args.logits.stride(0);
-    float* const dx = args.dlogits.data() + i * args.dlogits.stride(0);
-    const Index y = args.targets(i);
-    const float scale = args.weights(y) * (args.dloss(i) + share);
-    HWY_DYNAMIC_DISPATCH(scaled_softmax)(x, args.classes, args.logsumexp(i), scale, dx);
-    dx[y] = (std::exp(x[y] - args.logsumexp(i)) - 1.0F) * scale;
-  }
+void highway(const CrossEntropyBackwardArgs& args, Device&) { HWY_DYNAMIC_DISPATCH(gradients)(args); }
+
+KernelRegistration add(DType storage, std::string_view id) {
+  return KernelRegistration({.id = id,
+                             .arithmetic = {.functions = FunctionLibrary::highway},
+                             .storage = storage,
+                             .summary = "one vector loop, one thread",
+                             .run = &run_typed<CrossEntropyBackwardArgs, &highway>,
+                             .priority = 1});
 }
 
-const KernelRegistration highway_kernel{{.id = "cross_entropy_backward/cpu/highway",
-                                         .arithmetic = {.functions = FunctionLibrary::highway},
-                                         .summary = "one vector loop, one thread",
-                                         .run = &run_typed<CrossEntropyBackwardArgs, &highway>,
-                                         .priority = 1}};
+const KernelRegistration registrations[] = {
+    add(DType::f32, "cross_entropy_backward/cpu/highway"),
+    add(DType::f16, "cross_entropy_backward/cpu/highway_f16"),
+    add(DType::bf16, "cross_entropy_backward/cpu/highway_bf16"),
+};
 
 }  // namespace
 }  // namespace assay::cpu::of_cross_entropy_backward

@@ -1,6 +1,8 @@
 // y[t] = table[ids[t]] on the CPU.
 #include "ops/embedding.hpp"
 
+#include <cstring>
+
 #include "kernels/cpu/elementwise.hpp"
 #include "runtime/registry.hpp"
 
@@ -24,9 +26,12 @@ struct Copy {
   }
 };
 
-void gather(Index tokens, Index n, const std::int32_t* ids, Rows<const float> table, Rows<float> y) {
-  const bool stream = tokens * n >= kStreamedElements;
-  for (Index t = 0; t < tokens; ++t) map_row(n, stream, Copy{}, y.data + t * y.ld, table.data + ids[t] * table.ld);
+void gather(const ops::EmbeddingArgs& args) {
+  const Rows<const float> table = rows_of<const float>(args.table);
+  const Rows<float> y = rows_of<float>(args.y);
+  const bool stream = args.t * args.h >= kStreamedElements;
+  for (Index t = 0; t < args.t; ++t)
+    map_row(args.h, stream, Copy{}, y.data + t * y.ld, table.data + args.ids(t) * table.ld);
   if (stream) hwy::FlushStream();
 }
 
@@ -42,16 +47,28 @@ HWY_EXPORT(gather);
 
 using ops::EmbeddingArgs;
 
-/// The naive kernel in SIMD, a row at a time.
+/// The naive kernel a row at a time: in SIMD, 16-bit elements by memcpy.
 void highway(const EmbeddingArgs& args, Device&) {
-  HWY_DYNAMIC_DISPATCH(gather)
-  (args.t, args.h, args.ids.data(), Rows<const float>{args.table.data(), rows_of(args.table).ld}, rows_of(args.y));
+  if (args.y.dtype() == DType::f32) return HWY_DYNAMIC_DISPATCH(gather)(args);
+  const Rows<const std::uint16_t> table = rows_of<const std::uint16_t>(args.table);
+  const Rows<std::uint16_t> y = rows_of<std::uint16_t>(args.y);
+  for (Index t = 0; t < args.t && args.h > 0; ++t)
+    std::memcpy(y.data + t * y.ld, table.data + args.ids(t) * table.ld, static_cast<std::size_t>(args.h) * 2);
 }
 
-const KernelRegistration highway_kernel{{.id = "embedding/cpu/highway",
-                                         .summary = "SIMD, a row at a time",
-                                         .run = &run_typed<EmbeddingArgs, &highway>,
-                                         .priority = 1}};
+KernelRegistration add(DType storage, std::string_view id) {
+  return KernelRegistration({.id = id,
+                             .storage = storage,
+                             .summary = "SIMD, a row at a time",
+                             .run = &run_typed<EmbeddingArgs, &highway>,
+                             .priority = 1});
+}
+
+const KernelRegistration registrations[] = {
+    add(DType::f32, "embedding/cpu/highway"),
+    add(DType::f16, "embedding/cpu/highway_f16"),
+    add(DType::bf16, "embedding/cpu/highway_bf16"),
+};
 
 }  // namespace
 }  // namespace assay::cpu::of_embedding

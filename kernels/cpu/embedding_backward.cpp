@@ -30,10 +30,16 @@ struct Zero {
   }
 };
 
-void clear(Index m, Index n, Rows<float> matrix) { map_rows(m, n, Zero{}, matrix); }
-
-void add_row(Index n, float* sum, const float* x) {
-  map_rows(1, n, Sum{}, Rows<float>{sum, n}, Rows<const float>{sum, n}, Rows<const float>{x, n});
+void sum_rows(const ops::EmbeddingBackwardArgs& args) {
+  const Rows<float> dtable = rows_of(args.dtable);
+  map_rows(args.v, args.h, Zero{}, dtable);
+  with_storage(args.dy.dtype(), [&]<class S>(S) {
+    const Rows<const S> dy = rows_of<const S>(args.dy);
+    for (Index t = 0; t < args.t; ++t) {
+      float* const sum = dtable.data + args.ids(t) * dtable.ld;
+      map_row(args.h, false, Sum{}, sum, sum, dy.data + t * dy.ld);
+    }
+  });
 }
 
 }  // namespace
@@ -44,24 +50,26 @@ HWY_AFTER_NAMESPACE();
 namespace assay::cpu::of_embedding_backward {
 namespace {
 
-HWY_EXPORT(add_row);
-HWY_EXPORT(clear);
+HWY_EXPORT(sum_rows);
 
 using ops::EmbeddingBackwardArgs;
 
 /// The naive kernel in SIMD; the same order of summation.
-void highway(const EmbeddingBackwardArgs& args, Device&) {
-  const Rows<const float> dy{args.dy.data(), rows_of(args.dy).ld};
-  const Rows<float> dtable = rows_of(args.dtable);
-  HWY_DYNAMIC_DISPATCH(clear)(args.v, args.h, dtable);
-  for (Index t = 0; t < args.t; ++t)
-    HWY_DYNAMIC_DISPATCH(add_row)(args.h, dtable.data + args.ids(t) * dtable.ld, dy.data + t * dy.ld);
+void highway(const EmbeddingBackwardArgs& args, Device&) { HWY_DYNAMIC_DISPATCH(sum_rows)(args); }
+
+KernelRegistration add(DType storage, std::string_view id) {
+  return KernelRegistration({.id = id,
+                             .storage = storage,
+                             .summary = "SIMD along rows, tokens in order",
+                             .run = &run_typed<EmbeddingBackwardArgs, &highway>,
+                             .priority = 1});
 }
 
-const KernelRegistration highway_kernel{{.id = "embedding_backward/cpu/highway",
-                                         .summary = "SIMD along rows, tokens in order",
-                                         .run = &run_typed<EmbeddingBackwardArgs, &highway>,
-                                         .priority = 1}};
+const KernelRegistration registrations[] = {
+    add(DType::f32, "embedding_backward/cpu/highway"),
+    add(DType::f16, "embedding_backward/cpu/highway_f16"),
+    add(DType::bf16, "embedding_backward/cpu/highway_bf16"),
+};
 
 }  // namespace
 }  // namespace assay::cpu::of_embedding_backward

@@ -1,6 +1,8 @@
 // The mean of the first tokens of each sequence on the CPU.
 #include "ops/mean_pool.hpp"
 
+#include <vector>
+
 #include "kernels/cpu/elementwise.hpp"
 #include "runtime/registry.hpp"
 
@@ -16,16 +18,24 @@ namespace assay::cpu::of_mean_pool::HWY_NAMESPACE {
 using namespace cpu::HWY_NAMESPACE;
 namespace {
 
-void mean_of_rows(Index rows, Index n, Rows<const float> x, float* mean) {
-  sum_columns(rows, n, x, mean, nullptr);
+template <class S>
+void mean_of_rows(const ops::MeanPoolArgs& args, Index b, float* sums) {
+  const Index rows = args.lengths(b);
+  const Rows<const S> x{static_cast<const S*>(args.x.data()) + b * args.x.stride(0), args.x.stride(1)};
+  sum_columns(rows, args.h, x, sums, nullptr);
   const hn::ScalableTag<float> d;
   const auto divisor = hn::Set(d, static_cast<float>(rows));
-  const Index lanes = static_cast<Index>(hn::Lanes(d));
-  Index j = 0;
-  for (; j + lanes <= n; j += lanes) hn::StoreU(hn::Div(hn::LoadU(d, mean + j), divisor), d, mean + j);
-  if (j == n) return;
-  const auto mask = hn::FirstN(d, static_cast<std::size_t>(n - j));
-  store_masked(hn::Div(load_masked(d, mean + j, mask), divisor), d, mean + j, mask);
+  S* const mean = static_cast<S*>(args.y.data()) + b * args.y.stride(0);
+  for_each_vector(d, args.h, [&](Index j, std::size_t count) {
+    store_first(d, hn::Div(load_first(d, sums + j, count), divisor), mean + j, count);
+  });
+}
+
+void means(const ops::MeanPoolArgs& args) {
+  std::vector<float> sums(static_cast<std::size_t>(args.h));
+  with_storage(args.x.dtype(), [&]<class S>(S) {
+    for (Index b = 0; b < args.b; ++b) mean_of_rows<S>(args, b, sums.data());
+  });
 }
 
 }  // namespace
@@ -36,22 +46,26 @@ HWY_AFTER_NAMESPACE();
 namespace assay::cpu::of_mean_pool {
 namespace {
 
-HWY_EXPORT(mean_of_rows);
+HWY_EXPORT(means);
 
 using ops::MeanPoolArgs;
 
 /// The naive kernel in SIMD along the rows; the same order of summation.
-void highway(const MeanPoolArgs& args, Device&) {
-  for (Index b = 0; b < args.b; ++b) {
-    const Rows<const float> x{args.x.data() + b * args.x.stride(0), args.x.stride(1)};
-    HWY_DYNAMIC_DISPATCH(mean_of_rows)(args.lengths(b), args.h, x, args.y.data() + b * args.y.stride(0));
-  }
+void highway(const MeanPoolArgs& args, Device&) { HWY_DYNAMIC_DISPATCH(means)(args); }
+
+KernelRegistration add(DType storage, std::string_view id) {
+  return KernelRegistration({.id = id,
+                             .storage = storage,
+                             .summary = "SIMD along rows, four tokens at a time",
+                             .run = &run_typed<MeanPoolArgs, &highway>,
+                             .priority = 1});
 }
 
-const KernelRegistration highway_kernel{{.id = "mean_pool/cpu/highway",
-                                         .summary = "SIMD along rows, four tokens at a time",
-                                         .run = &run_typed<MeanPoolArgs, &highway>,
-                                         .priority = 1}};
+const KernelRegistration registrations[] = {
+    add(DType::f32, "mean_pool/cpu/highway"),
+    add(DType::f16, "mean_pool/cpu/highway_f16"),
+    add(DType::bf16, "mean_pool/cpu/highway_bf16"),
+};
 
 }  // namespace
 }  // namespace assay::cpu::of_mean_pool

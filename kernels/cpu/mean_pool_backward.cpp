@@ -31,10 +31,17 @@ struct Zero {
   }
 };
 
-/// Fills `length` rows with dy / length, and the rest up to `rows` with zeros.
-void spread(Index rows, Index length, Index n, const float* dy, Rows<float> dx) {
-  map_rows(length, n, Quotient{static_cast<float>(length)}, dx, Rows<const float>{dy, 0});
-  map_rows(rows - length, n, Zero{}, Rows<float>{dx.data + length * dx.ld, dx.ld});
+/// Fills lengths[b] rows of each sequence with dy / length, and the rest with zeros.
+void spread(const ops::MeanPoolBackwardArgs& args) {
+  with_storage(args.dx.dtype(), [&]<class S>(S) {
+    for (Index b = 0; b < args.b; ++b) {
+      const Index length = args.lengths(b), ld = args.dx.stride(1);
+      S* const dx = static_cast<S*>(args.dx.data()) + b * args.dx.stride(0);
+      const Rows<const S> dy{static_cast<const S*>(args.dy.data()) + b * args.dy.stride(0), 0};
+      map_rows(length, args.h, Quotient{static_cast<float>(length)}, Rows<S>{dx, ld}, dy);
+      map_rows(args.s - length, args.h, Zero{}, Rows<S>{dx + length * ld, ld});
+    }
+  });
 }
 
 }  // namespace
@@ -50,16 +57,21 @@ HWY_EXPORT(spread);
 using ops::MeanPoolBackwardArgs;
 
 /// The naive kernel in SIMD.
-void highway(const MeanPoolBackwardArgs& args, Device&) {
-  for (Index b = 0; b < args.b; ++b) HWY_DYNAMIC_DISPATCH(spread)
-  (args.s, args.lengths(b), args.h, args.dy.data() + b * args.dy.stride(0),
-   Rows<float>{args.dx.data() + b * args.dx.stride(0), args.dx.stride(1)});
+void highway(const MeanPoolBackwardArgs& args, Device&) { HWY_DYNAMIC_DISPATCH(spread)(args); }
+
+KernelRegistration add(DType storage, std::string_view id) {
+  return KernelRegistration({.id = id,
+                             .storage = storage,
+                             .summary = "SIMD, one pass over the rows",
+                             .run = &run_typed<MeanPoolBackwardArgs, &highway>,
+                             .priority = 1});
 }
 
-const KernelRegistration highway_kernel{{.id = "mean_pool_backward/cpu/highway",
-                                         .summary = "SIMD, one pass over the rows",
-                                         .run = &run_typed<MeanPoolBackwardArgs, &highway>,
-                                         .priority = 1}};
+const KernelRegistration registrations[] = {
+    add(DType::f32, "mean_pool_backward/cpu/highway"),
+    add(DType::f16, "mean_pool_backward/cpu/highway_f16"),
+    add(DType::bf16, "mean_pool_backward/cpu/highway_bf16"),
+};
 
 }  // namespace
 }  // namespace assay::cpu::of_mean_pool_backward

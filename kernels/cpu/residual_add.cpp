@@ -26,7 +26,10 @@ struct Fused {
 
 /// The naive kernel in SIMD: one pass, tails by masks.
 void rows(const ops::ResidualAddArgs& args) {
-  map_rows(args.m, args.n, Fused{static_cast<float>(args.alpha)}, args.y, args.x, args.r);
+  with_storage(args.y.dtype(), [&]<class S>(S) {
+    map_rows(args.m, args.n, Fused{static_cast<float>(args.alpha)}, rows_of<S>(args.y), rows_of<const S>(args.x),
+             rows_of<const S>(args.r));
+  });
 }
 
 }  // namespace
@@ -40,10 +43,19 @@ namespace {
 HWY_EXPORT(rows);
 void highway(const ops::ResidualAddArgs& args, Device&) { HWY_DYNAMIC_DISPATCH(rows)(args); }
 
-const KernelRegistration highway_kernel{{.id = "residual_add/cpu/highway",
-                                         .summary = "SIMD, one pass over the rows",
-                                         .run = &run_typed<ops::ResidualAddArgs, &highway>,
-                                         .priority = 1}};
+KernelRegistration add(DType storage, std::string_view id) {
+  return KernelRegistration({.id = id,
+                             .storage = storage,
+                             .summary = "SIMD, one pass over the rows",
+                             .run = &run_typed<ops::ResidualAddArgs, &highway>,
+                             .priority = 1});
+}
+
+const KernelRegistration registrations[] = {
+    add(DType::f32, "residual_add/cpu/highway"),
+    add(DType::f16, "residual_add/cpu/highway_f16"),
+    add(DType::bf16, "residual_add/cpu/highway_bf16"),
+};
 
 }  // namespace
 }  // namespace assay::cpu::of_residual_add

@@ -18,13 +18,14 @@ using namespace cpu::HWY_NAMESPACE;
 namespace {
 
 /// Computes, row by row, the projection, dx, and the terms of dweight, which is summed over rows in ascending order.
-void rmsnorm_backward_rows(const ops::RmsnormBackwardArgs& args) {
+template <class S>
+void row_by_row(const ops::RmsnormBackwardArgs& args) {
   const hn::ScalableTag<float> d;
   const Index n = args.n, x_ld = row_stride(args.x), dy_ld = row_stride(args.dy), dx_ld = row_stride(args.dx);
-  const float* x = args.x.data();
-  const float* dy = args.dy.data();
+  const auto* x = static_cast<const S*>(args.x.data());
+  const auto* dy = static_cast<const S*>(args.dy.data());
   const float* const weight = args.weight.data();
-  float* dx = args.dx.data();
+  auto* dx = static_cast<S*>(args.dx.data());
   float* const dweight = args.dweight.data();
   std::fill_n(dweight, n, 0.0F);
   for (Index i = 0; i < args.rows; ++i, x += x_ld, dy += dy_ld, dx += dx_ld) {
@@ -50,6 +51,10 @@ void rmsnorm_backward_rows(const ops::RmsnormBackwardArgs& args) {
   }
 }
 
+void rmsnorm_backward_rows(const ops::RmsnormBackwardArgs& args) {
+  with_storage(args.x.dtype(), [&]<class S>(S) { row_by_row<S>(args); });
+}
+
 }  // namespace
 }  // namespace assay::cpu::of_rmsnorm_backward::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -65,10 +70,19 @@ using ops::RmsnormBackwardArgs;
 /// The naive kernel in SIMD.
 void highway(const RmsnormBackwardArgs& args, Device&) { HWY_DYNAMIC_DISPATCH(rmsnorm_backward_rows)(args); }
 
-const KernelRegistration highway_kernel{{.id = "rmsnorm_backward/cpu/highway",
-                                         .summary = "both gradients in one pass over rows, one thread",
-                                         .run = &run_typed<RmsnormBackwardArgs, &highway>,
-                                         .priority = 1}};
+KernelRegistration add(DType storage, std::string_view id) {
+  return KernelRegistration({.id = id,
+                             .storage = storage,
+                             .summary = "both gradients in one pass over rows, one thread",
+                             .run = &run_typed<RmsnormBackwardArgs, &highway>,
+                             .priority = 1});
+}
+
+const KernelRegistration registrations[] = {
+    add(DType::f32, "rmsnorm_backward/cpu/highway"),
+    add(DType::f16, "rmsnorm_backward/cpu/highway_f16"),
+    add(DType::bf16, "rmsnorm_backward/cpu/highway_bf16"),
+};
 
 }  // namespace
 }  // namespace assay::cpu::of_rmsnorm_backward

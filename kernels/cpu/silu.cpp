@@ -29,7 +29,10 @@ struct Silu {
 };
 
 /// The naive kernel in SIMD: one pass, tails by masks.
-void rows(const ops::SiluArgs& args) { map_rows(args.m, args.n, Silu{}, args.y, args.x); }
+void rows(const ops::SiluArgs& args) {
+  with_storage(args.y.dtype(),
+               [&]<class S>(S) { map_rows(args.m, args.n, Silu{}, rows_of<S>(args.y), rows_of<const S>(args.x)); });
+}
 
 }  // namespace
 }  // namespace assay::cpu::of_silu::HWY_NAMESPACE
@@ -42,11 +45,20 @@ namespace {
 HWY_EXPORT(rows);
 void highway(const ops::SiluArgs& args, Device&) { HWY_DYNAMIC_DISPATCH(rows)(args); }
 
-const KernelRegistration highway_kernel{{.id = "silu/cpu/highway",
-                                         .arithmetic = {.functions = FunctionLibrary::highway},
-                                         .summary = "SIMD, one pass over the rows",
-                                         .run = &run_typed<ops::SiluArgs, &highway>,
-                                         .priority = 1}};
+KernelRegistration add(DType storage, std::string_view id) {
+  return KernelRegistration({.id = id,
+                             .arithmetic = {.functions = FunctionLibrary::highway},
+                             .storage = storage,
+                             .summary = "SIMD, one pass over the rows",
+                             .run = &run_typed<ops::SiluArgs, &highway>,
+                             .priority = 1});
+}
+
+const KernelRegistration registrations[] = {
+    add(DType::f32, "silu/cpu/highway"),
+    add(DType::f16, "silu/cpu/highway_f16"),
+    add(DType::bf16, "silu/cpu/highway_bf16"),
+};
 
 }  // namespace
 }  // namespace assay::cpu::of_silu

@@ -31,7 +31,11 @@ struct Slope {
 };
 
 /// The naive kernel in SIMD: one pass, tails by masks.
-void rows(const ops::SiluBackwardArgs& args) { map_rows(args.m, args.n, Slope{}, args.dx, args.x, args.dy); }
+void rows(const ops::SiluBackwardArgs& args) {
+  with_storage(args.dx.dtype(), [&]<class S>(S) {
+    map_rows(args.m, args.n, Slope{}, rows_of<S>(args.dx), rows_of<const S>(args.x), rows_of<const S>(args.dy));
+  });
+}
 
 }  // namespace
 }  // namespace assay::cpu::of_silu_backward::HWY_NAMESPACE
@@ -44,11 +48,20 @@ namespace {
 HWY_EXPORT(rows);
 void highway(const ops::SiluBackwardArgs& args, Device&) { HWY_DYNAMIC_DISPATCH(rows)(args); }
 
-const KernelRegistration highway_kernel{{.id = "silu_backward/cpu/highway",
-                                         .arithmetic = {.functions = FunctionLibrary::highway},
-                                         .summary = "SIMD, one pass over the rows",
-                                         .run = &run_typed<ops::SiluBackwardArgs, &highway>,
-                                         .priority = 1}};
+KernelRegistration add(DType storage, std::string_view id) {
+  return KernelRegistration({.id = id,
+                             .arithmetic = {.functions = FunctionLibrary::highway},
+                             .storage = storage,
+                             .summary = "SIMD, one pass over the rows",
+                             .run = &run_typed<ops::SiluBackwardArgs, &highway>,
+                             .priority = 1});
+}
+
+const KernelRegistration registrations[] = {
+    add(DType::f32, "silu_backward/cpu/highway"),
+    add(DType::f16, "silu_backward/cpu/highway_f16"),
+    add(DType::bf16, "silu_backward/cpu/highway_bf16"),
+};
 
 }  // namespace
 }  // namespace assay::cpu::of_silu_backward

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "kernels/cpu/elementwise.hpp"
 #include "runtime/registry.hpp"
 
 #ifndef HWY_TARGET_INCLUDE
@@ -18,14 +19,15 @@ namespace assay::cpu::of_silu_mul_backward::HWY_NAMESPACE {
 using namespace cpu::HWY_NAMESPACE;
 namespace {
 
-void silu_mul_backward_rows(const ops::SiluMulBackwardArgs& args) {
+template <class S>
+void gradient_rows(const ops::SiluMulBackwardArgs& args) {
   const hn::ScalableTag<float> d;
   for (Index i = 0; i < args.rows; ++i) {
-    const float* const gate = &args.gate(i, 0);
-    const float* const up = &args.up(i, 0);
-    const float* const dy = &args.dy(i, 0);
-    float* const dgate = &args.dgate(i, 0);
-    float* const dup = &args.dup(i, 0);
+    const S* const gate = row_of<S>(args.gate, i);
+    const S* const up = row_of<S>(args.up, i);
+    const S* const dy = row_of<S>(args.dy, i);
+    S* const dgate = row_of<S>(args.dgate, i);
+    S* const dup = row_of<S>(args.dup, i);
     for_each_vector(d, args.n, [&](Index j, std::size_t count) {
       const auto g = load_first(d, gate + j, count), upstream = load_first(d, dy + j, count);
       const auto s = sigmoid(d, g);
@@ -34,6 +36,10 @@ void silu_mul_backward_rows(const ops::SiluMulBackwardArgs& args) {
       store_first(d, hn::Mul(upstream, silu), dup + j, count);
     });
   }
+}
+
+void silu_mul_backward_rows(const ops::SiluMulBackwardArgs& args) {
+  with_storage(args.gate.dtype(), [&]<class S>(S) { gradient_rows<S>(args); });
 }
 
 }  // namespace
@@ -51,11 +57,20 @@ using ops::SiluMulBackwardArgs;
 /// The naive kernel in SIMD, by exp(-|gate|).
 void highway(const SiluMulBackwardArgs& args, Device&) { HWY_DYNAMIC_DISPATCH(silu_mul_backward_rows)(args); }
 
-const KernelRegistration highway_kernel{{.id = "silu_mul_backward/cpu/highway",
-                                         .arithmetic = {.functions = FunctionLibrary::highway},
-                                         .summary = "both gradients in one pass, in SIMD",
-                                         .run = &run_typed<SiluMulBackwardArgs, &highway>,
-                                         .priority = 1}};
+KernelRegistration add(DType storage, std::string_view id) {
+  return KernelRegistration({.id = id,
+                             .arithmetic = {.functions = FunctionLibrary::highway},
+                             .storage = storage,
+                             .summary = "both gradients in one pass, in SIMD",
+                             .run = &run_typed<SiluMulBackwardArgs, &highway>,
+                             .priority = 1});
+}
+
+const KernelRegistration registrations[] = {
+    add(DType::f32, "silu_mul_backward/cpu/highway"),
+    add(DType::f16, "silu_mul_backward/cpu/highway_f16"),
+    add(DType::bf16, "silu_mul_backward/cpu/highway_bf16"),
+};
 
 }  // namespace
 }  // namespace assay::cpu::of_silu_mul_backward

@@ -15,12 +15,13 @@ namespace assay::cpu::of_softmax_backward::HWY_NAMESPACE {
 using namespace cpu::HWY_NAMESPACE;
 namespace {
 
-void softmax_backward_rows(const ops::SoftmaxBackwardArgs& args) {
+template <class S>
+void row_by_row(const ops::SoftmaxBackwardArgs& args) {
   const hn::ScalableTag<float> d;
   const Index n = args.n, y_ld = row_stride(args.y), dy_ld = row_stride(args.dy), dx_ld = row_stride(args.dx);
-  const float* y = args.y.data();
-  const float* dy = args.dy.data();
-  float* dx = args.dx.data();
+  const auto* y = static_cast<const S*>(args.y.data());
+  const auto* dy = static_cast<const S*>(args.dy.data());
+  auto* dx = static_cast<S*>(args.dx.data());
   for (Index i = 0; i < args.rows; ++i, y += y_ld, dy += dy_ld, dx += dx_ld) {
     auto even = hn::Zero(d), odd = even;
     bool on_even = true;
@@ -35,6 +36,10 @@ void softmax_backward_rows(const ops::SoftmaxBackwardArgs& args) {
       store_first(d, hn::Mul(load_first(d, y + j, count), rest), dx + j, count);
     });
   }
+}
+
+void softmax_backward_rows(const ops::SoftmaxBackwardArgs& args) {
+  with_storage(args.y.dtype(), [&]<class S>(S) { row_by_row<S>(args); });
 }
 
 }  // namespace
@@ -52,10 +57,19 @@ using ops::SoftmaxBackwardArgs;
 /// The naive kernel in SIMD.
 void highway(const SoftmaxBackwardArgs& args, Device&) { HWY_DYNAMIC_DISPATCH(softmax_backward_rows)(args); }
 
-const KernelRegistration highway_kernel{{.id = "softmax_backward/cpu/highway",
-                                         .summary = "two vector sums a row, one thread",
-                                         .run = &run_typed<SoftmaxBackwardArgs, &highway>,
-                                         .priority = 1}};
+KernelRegistration add(DType storage, std::string_view id) {
+  return KernelRegistration({.id = id,
+                             .storage = storage,
+                             .summary = "two vector sums a row, one thread",
+                             .run = &run_typed<SoftmaxBackwardArgs, &highway>,
+                             .priority = 1});
+}
+
+const KernelRegistration registrations[] = {
+    add(DType::f32, "softmax_backward/cpu/highway"),
+    add(DType::f16, "softmax_backward/cpu/highway_f16"),
+    add(DType::bf16, "softmax_backward/cpu/highway_bf16"),
+};
 
 }  // namespace
 }  // namespace assay::cpu::of_softmax_backward

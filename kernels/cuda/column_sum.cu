@@ -9,7 +9,8 @@ namespace {
 /// y[j] = sum_i x[i,j]; x (m,n) float32, row-major, any leading dimension; y (n); apart. One pass, 4 m n bytes. Error at
 /// most m·u·sum_i |x[i,j]|.
 void run(const ops::ColumnSumArgs& args, Device& device) {
-  column_sums({1, args.m, args.n, args.x.data(), 0, leading(args.x), nullptr, args.y.data(), 0, nullptr, 0}, device);
+  column_sums(ColumnSums<>{1, args.m, args.n, args.x.data(), 0, leading(args.x), nullptr, args.y.data(), 0, nullptr, 0},
+              device);
 }
 
 const KernelRegistration stripes_kernel{

@@ -4,23 +4,22 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "core/view.hpp"
-#include "runtime/cuda/launch.hpp"
-#include "runtime/registry.hpp"
+#include "kernels/cuda/rows.cuh"
 
 namespace assay::ASSAY_CUDA_NAMESPACE {
 
 /// out[b,j] = sum of in[b,i,j] over i < rows, or their mean over i < lengths[b] if lengths are given; with `copy`, also
 /// copy[i,j] = in[0,i,j]. Elements are at b * in_batch + i * in_ld + j, b * out_ld + j and i * copy_ld + j; offsets
 /// take 64 bits.
+template <class S = float, class Sum = float>
 struct ColumnSums {
   Index batches, rows, columns;
-  const float* in;
+  const S* in;
   Index in_batch, in_ld;
   const std::int32_t* lengths;
-  float* out;
+  Sum* out;
   Index out_ld;
-  float* copy;
+  S* copy;
   Index copy_ld;
 };
 
@@ -30,7 +29,8 @@ namespace {  // nvcc has no inline kernels
 
 /// A block owns blockDim.x columns. Each of its blockDim.y stripes takes every blockDim.y-th row; stripe sums are added
 /// in order. No order depends on the device or on other batches.
-__global__ void __launch_bounds__(kMaxSummingThreads) column_sum_kernel(ColumnSums a) {
+template <class S, class Sum>
+__global__ void __launch_bounds__(kMaxSummingThreads) column_sum_kernel(ColumnSums<S, Sum> a) {
   ASSAY_SHARED(float, sums, [kMaxSummingThreads]);
   const int width = static_cast<int>(blockDim.x), stripes = static_cast<int>(blockDim.y);
   const int lane = static_cast<int>(threadIdx.x), stripe = static_cast<int>(threadIdx.y);
@@ -39,12 +39,13 @@ __global__ void __launch_bounds__(kMaxSummingThreads) column_sum_kernel(ColumnSu
     const Index length = a.lengths == nullptr ? a.rows : a.lengths[b];
     float sum = 0.0f;
     if (column < a.columns) {
-      const float* const in = a.in + b * a.in_batch + column;
+      const S* const in = a.in + b * a.in_batch + column;
 #pragma unroll 4
       for (Index i = stripe; i < length; i += stripes) {
-        const float x = in[i * a.in_ld];
+        const S stored = in[i * a.in_ld];
+        const float x = load(stored);
         sum += x;
-        if (a.copy != nullptr) a.copy[i * a.copy_ld + column] = x;
+        if (a.copy != nullptr) a.copy[i * a.copy_ld + column] = stored;
       }
     }
     sums[stripe * width + lane] = sum;
@@ -52,7 +53,8 @@ __global__ void __launch_bounds__(kMaxSummingThreads) column_sum_kernel(ColumnSu
     if (stripe == 0 && column < a.columns) {
       float total = 0.0f;
       for (int s = 0; s < stripes; ++s) total += sums[s * width + lane];
-      a.out[b * a.out_ld + column] = a.lengths == nullptr ? total : total / static_cast<float>(length);
+      const float result = a.lengths == nullptr ? total : total / static_cast<float>(length);
+      store(a.out[b * a.out_ld + column], result);
     }
     __syncthreads();  // before the next batch overwrites the sums
   }
@@ -62,13 +64,14 @@ __global__ void __launch_bounds__(kMaxSummingThreads) column_sum_kernel(ColumnSu
 
 /// Rows of 8 columns fill a sector of 32 bytes; wider tiles only if there are enough blocks for every multiprocessor.
 /// The number of stripes grows once a thread adds more than about eight rows.
-inline void column_sums(const ColumnSums& a, Device& device) {
+template <class S, class Sum>
+void column_sums(const ColumnSums<S, Sum>& a, Device& device) {
   if (a.batches == 0 || a.columns == 0) return;
   const unsigned width = a.columns >= 4096 ? 32 : 8;
   unsigned stripes = 64 / width;
   while (stripes < kMaxSummingThreads / width && Index{stripes} * 8 < a.rows) stripes *= 2;
   const dim3 grid(blocks_for(a.columns, width), static_cast<unsigned>(std::min<Index>(a.batches, 65535)));
-  launch(&column_sum_kernel, {grid, dim3(width, stripes)}, device, a);
+  launch(&column_sum_kernel<S, Sum>, {grid, dim3(width, stripes)}, device, a);
 }
 
 }  // namespace assay::ASSAY_CUDA_NAMESPACE

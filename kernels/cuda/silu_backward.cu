@@ -14,16 +14,25 @@ struct SiluBackward {
   }
 };
 
-/// dx[i,j] = dy[i,j] (s + x s (1 - s)), s = sigmoid(x[i,j]); x, dy, dx (m,n) float32, row-major, any leading dimension,
+/// dx[i,j] = dy[i,j] (s + x s (1 - s)), s = sigmoid(x[i,j]); x, dy, dx (m,n) S, row-major, any leading dimension,
 /// dx apart. 12 m n bytes.
+template <class S>
 void run(const ops::SiluBackwardArgs& args, Device& device) {
-  map(map_of(args.dx, args.x, args.dy), SiluBackward{}, device);
+  map(map_of<S>(args.dx, args.x, args.dy), SiluBackward{}, device);
 }
 
-const KernelRegistration vectors_kernel{{.id = "silu_backward/" ASSAY_CUDA_NAME "/vectors",
-                                         .arithmetic = {.functions = FunctionLibrary::cuda},
-                                         .summary = "one pass, 16 bytes a thread where rows are aligned",
-                                         .run = &run_typed<ops::SiluBackwardArgs, &run>}};
+template <class S>
+KernelRegistration add(std::string_view id) {
+  return KernelRegistration({.id = id,
+                             .arithmetic = {.functions = FunctionLibrary::cuda},
+                             .storage = dtype_of<S>,
+                             .summary = "one pass, 16 bytes a thread where rows are aligned",
+                             .run = &run_typed<ops::SiluBackwardArgs, &run<S>>});
+}
+
+const KernelRegistration registrations[] = {add<float>("silu_backward/" ASSAY_CUDA_NAME "/vectors"),
+                                            add<Half>("silu_backward/" ASSAY_CUDA_NAME "/vectors_f16"),
+                                            add<BFloat16>("silu_backward/" ASSAY_CUDA_NAME "/vectors_bf16")};
 
 }  // namespace
 }  // namespace assay::ASSAY_CUDA_NAMESPACE::of_silu_backward

@@ -5,11 +5,12 @@
 namespace assay::ASSAY_CUDA_NAMESPACE::of_silu_mul_backward {
 namespace {
 
-/// dgate = dy up (s + gate s (1 - s)), dup = dy gate s, s = sigmoid(gate); float32, rows dense.
+/// dgate = dy up (s + gate s (1 - s)), dup = dy gate s, s = sigmoid(gate); S, rows dense.
+template <class S>
 struct SiluMulBackward {
   Index rows, n;
-  GateRows<const float> gate, up, dy;
-  GateRows<float> dgate, dup;
+  GateRows<const S> gate, up, dy;
+  GateRows<S> dgate, dup;
 };
 
 /// dgate and dup of one element.
@@ -19,7 +20,8 @@ __device__ inline float2 gate_gradients(float gate, float up, float dy) {
   return make_float2(dy * up * slope, dy * silu);
 }
 
-__global__ void __launch_bounds__(kRowThreads) silu_mul_backward_kernel(SiluMulBackward a) {
+template <class S>
+__global__ void __launch_bounds__(kRowThreads) silu_mul_backward_kernel(SiluMulBackward<S> a) {
   const Index quads = (a.n + 3) / 4;
   for (Index q = Index{blockIdx.x} * blockDim.x + threadIdx.x; q < a.rows * quads; q += Index{gridDim.x} * blockDim.x) {
     const Index row = q / quads, j = q % quads * 4;
@@ -33,22 +35,33 @@ __global__ void __launch_bounds__(kRowThreads) silu_mul_backward_kernel(SiluMulB
   }
 }
 
+template <class S>
 void run(const ops::SiluMulBackwardArgs& args, Device& device) {
   if (args.rows == 0) return;
-  const SiluMulBackward a{args.rows,
-                          args.n,
-                          gate_rows<const float>(args.gate),
-                          gate_rows<const float>(args.up),
-                          gate_rows<const float>(args.dy),
-                          gate_rows<float>(args.dgate),
-                          gate_rows<float>(args.dup)};
-  launch(&silu_mul_backward_kernel, gate_shape(args.rows, args.n), device, a);
+  const SiluMulBackward<S> a{args.rows,
+                             args.n,
+                             gate_rows<const S>(args.gate),
+                             gate_rows<const S>(args.up),
+                             gate_rows<const S>(args.dy),
+                             gate_rows<S>(args.dgate),
+                             gate_rows<S>(args.dup)};
+  launch(&silu_mul_backward_kernel<S>, gate_shape(args.rows, args.n), device, a);
 }
 
-const KernelRegistration vectors_kernel{{.id = "silu_mul_backward/" ASSAY_CUDA_NAME "/vectors",
-                                         .arithmetic = {.functions = FunctionLibrary::cuda},
-                                         .summary = "both gradients in one pass, four elements a thread",
-                                         .run = &run_typed<ops::SiluMulBackwardArgs, &run>}};
+template <class S>
+KernelRegistration vectors(std::string_view id) {
+  return KernelRegistration({.id = id,
+                             .arithmetic = {.functions = FunctionLibrary::cuda},
+                             .storage = dtype_of<S>,
+                             .summary = "both gradients in one pass, four elements a thread",
+                             .run = &run_typed<ops::SiluMulBackwardArgs, &run<S>>});
+}
+
+const KernelRegistration registrations[] = {
+    vectors<float>("silu_mul_backward/" ASSAY_CUDA_NAME "/vectors"),
+    vectors<Half>("silu_mul_backward/" ASSAY_CUDA_NAME "/vectors_f16"),
+    vectors<BFloat16>("silu_mul_backward/" ASSAY_CUDA_NAME "/vectors_bf16"),
+};
 
 }  // namespace
 }  // namespace assay::ASSAY_CUDA_NAMESPACE::of_silu_mul_backward

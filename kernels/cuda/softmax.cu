@@ -6,24 +6,25 @@ namespace assay::ASSAY_CUDA_NAMESPACE::of_softmax {
 namespace {
 
 /// y[i,j] = exp(x[i,j] - m) / sum_k exp(x[i,k] - m), m = max_k x[i,k]; zeros if all of a row is -inf. x, y (rows,n):
-/// float32, rows dense; they share no memory. Offsets take 64 bits. A thread rescales its sum when its maximum grows
+/// S, rows dense; they share no memory. Offsets take 64 bits. A thread rescales its sum when its maximum grows
 /// (Milakov & Gimelshein, arXiv:1805.02867): at most once per 128 entries of the row, and once more for the row's
 /// maximum.
+template <class S>
 struct Softmax {
   Index rows, n;
-  const float* x;
+  const S* x;
   Index x_ld;
-  float* y;
+  S* y;
   Index y_ld;
   bool x_aligned, y_aligned;
 };
 
-template <int threads>
-__global__ void __launch_bounds__(kRowThreads) softmax_kernel(Softmax a) {
+template <class S, int threads>
+__global__ void __launch_bounds__(kRowThreads) softmax_kernel(Softmax<S> a) {
   ASSAY_SHARED(float, scratch, [kRowThreads / 32]);
   const Index row = own_row<threads>();
   if (row >= a.rows) return;  // whole warps, or no thread of the block
-  const float* const x = a.x + row * a.x_ld;
+  const S* const x = a.x + row * a.x_ld;
   const Index first = 4 * own_place<threads>(), step = 4 * row_threads<threads>();
   const Larger larger;
   float own = -INFINITY, sum = 0.0f;
@@ -41,7 +42,7 @@ __global__ void __launch_bounds__(kRowThreads) softmax_kernel(Softmax a) {
   if (own < largest && own > -INFINITY) sum *= expf(own - largest);
   sum = reduce_row<threads, Plus>(sum, scratch);
   const float scale = sum == 0.0f ? 0.0f : 1.0f / sum;
-  float* const y = a.y + row * a.y_ld;
+  S* const y = a.y + row * a.y_ld;
   for (Index j = first; j < a.n; j += step) {
     const float4 v = load4(x, j, a.n, a.x_aligned);
     store4(y, j, a.n, a.y_aligned,
@@ -50,24 +51,27 @@ __global__ void __launch_bounds__(kRowThreads) softmax_kernel(Softmax a) {
   }
 }
 
+template <class S>
 void run(const ops::SoftmaxArgs& args, Device& device) {
   const Index x_ld = row_stride(args.x), y_ld = row_stride(args.y);
-  const Softmax a{args.rows,
-                  args.n,
-                  args.x.data(),
-                  x_ld,
-                  args.y.data(),
-                  y_ld,
-                  rows_aligned(args.x.data(), x_ld),
-                  rows_aligned(args.y.data(), y_ld)};
-  launch_rows(&softmax_kernel<32>, &softmax_kernel<kRowThreads>, args.rows, args.n, device, a);
+  const auto* x = static_cast<const S*>(args.x.data());
+  auto* y = static_cast<S*>(args.y.data());
+  const Softmax<S> a{args.rows, args.n, x, x_ld, y, y_ld, rows_aligned(x, x_ld), rows_aligned(y, y_ld)};
+  launch_rows(&softmax_kernel<S, 32>, &softmax_kernel<S, kRowThreads>, args.rows, args.n, device, a);
 }
 
-const KernelRegistration online{
-    {.id = "softmax/" ASSAY_CUDA_NAME "/online",
-     .arithmetic = {.functions = FunctionLibrary::cuda, .online_tile = 128},
-     .summary = "maximum and sum in one pass, a warp a row of up to 1024 entries, else a block",
-     .run = &run_typed<ops::SoftmaxArgs, &run>}};
+template <class S>
+KernelRegistration add(std::string_view id) {
+  return KernelRegistration({.id = id,
+                             .arithmetic = {.functions = FunctionLibrary::cuda, .online_tile = 128},
+                             .storage = dtype_of<S>,
+                             .summary = "maximum and sum in one pass, a warp a row of up to 1024 entries, else a block",
+                             .run = &run_typed<ops::SoftmaxArgs, &run<S>>});
+}
+
+const KernelRegistration registrations[] = {add<float>("softmax/" ASSAY_CUDA_NAME "/online"),
+                                            add<Half>("softmax/" ASSAY_CUDA_NAME "/online_f16"),
+                                            add<BFloat16>("softmax/" ASSAY_CUDA_NAME "/online_bf16")};
 
 }  // namespace
 }  // namespace assay::ASSAY_CUDA_NAMESPACE::of_softmax

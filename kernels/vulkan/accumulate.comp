@@ -1,7 +1,7 @@
 // dst[i,j] += alpha src[i,j], fused; dst is bound as input and as output, and every invocation reads only what it
 // writes.
 #pragma shaders accumulate_vectors
-#include "float_controls.glsl"
+#include "storage.glsl"
 #define INPUTS 2
 #include "elementwise.glsl"
 

@@ -1,9 +1,9 @@
-// dx[i,j] = dy[i,j] and dbias[j] = sum_i dy[i,j]; dy, dx [m,n] f32 with rows of unit stride, dbias [n].
-#pragma shaders bias_add_backward_stripes
-#include "float_controls.glsl"
+// dx[i,j] = dy[i,j] and dbias[j] = sum_i dy[i,j]; dy, dx [m,n] with rows of unit stride, dbias [n].
+#pragma shaders bias_add_backward_stripes; bias_add_backward_stripes_f16 F16; bias_add_backward_stripes_bf16 BF16
+#include "storage.glsl"
 
-layout(set = 0, binding = 0) readonly buffer Dy { float dy[]; };
-layout(set = 0, binding = 1) writeonly buffer Dx { float dx[]; };
+layout(set = 0, binding = 0) readonly buffer Dy { STORED dy[]; };
+layout(set = 0, binding = 1) writeonly buffer Dx { STORED dx[]; };
 layout(set = 0, binding = 2) writeonly buffer Dbias { float dbias[]; };
 layout(push_constant) uniform Push {
   uint m, n;
@@ -13,8 +13,8 @@ layout(push_constant) uniform Push {
 };
 
 float load(uint batch, uint i, uint j) {
-  const float x = dy[dy_first + i * dy_ld + j];
-  dx[dx_first + i * dx_ld + j] = x;
+  const float x = LOADED(dy[dy_first + i * dy_ld + j]);
+  dx[dx_first + i * dx_ld + j] = STORE(x);
   return x;
 }
 

@@ -3,6 +3,8 @@
 #include "kernels/vulkan/launch.hpp"
 #include "ops/bias_add_backward.hpp"
 #include "shaders/bias_add_backward_stripes.hpp"
+#include "shaders/bias_add_backward_stripes_bf16.hpp"
+#include "shaders/bias_add_backward_stripes_f16.hpp"
 
 namespace assay::vulkan::of_bias_add_backward {
 namespace {
@@ -22,8 +24,10 @@ void run(const ops::BiasAddBackwardArgs& args, Device& device) {
                                  bindings[1].first,
                                  step(args.dx, 0),
                                  bindings[2].first};
-  target.dispatch({.name = shaders::bias_add_backward_stripes.name,
-                   .module = shaders::bias_add_backward_stripes.module,
+  const Shader& shader = variant(args.dy.dtype(), shaders::bias_add_backward_stripes,
+                                 shaders::bias_add_backward_stripes_f16, shaders::bias_add_backward_stripes_bf16);
+  target.dispatch({.name = shader.name,
+                   .module = shader.module,
                    .bindings = bindings,
                    .push = bytes_of(push),
                    .groups = {groups(args.n, 32), 1, 1}});
@@ -34,11 +38,18 @@ std::optional<std::string> refuse(const ops::BiasAddBackwardArgs& args) {
   return refuse_large(args.dy, args.dx, args.dbias);
 }
 
-const KernelRegistration stripes_kernel{{.id = "bias_add_backward/vulkan/stripes",
-                                         .arithmetic = kShaderArithmetic,
-                                         .summary = "32 columns per workgroup, eight stripes of rows added in order",
-                                         .run = &run_typed<ops::BiasAddBackwardArgs, &run>,
-                                         .refuse = &refuse_typed<ops::BiasAddBackwardArgs, &refuse>}};
+KernelRegistration add(DType storage, std::string_view id) {
+  return KernelRegistration({.id = id,
+                             .arithmetic = kShaderArithmetic,
+                             .storage = storage,
+                             .summary = "32 columns per workgroup, eight stripes of rows added in order",
+                             .run = &run_typed<ops::BiasAddBackwardArgs, &run>,
+                             .refuse = &refuse_typed<ops::BiasAddBackwardArgs, &refuse>});
+}
+
+const KernelRegistration registrations[] = {add(DType::f32, "bias_add_backward/vulkan/stripes"),
+                                            add(DType::f16, "bias_add_backward/vulkan/stripes_f16"),
+                                            add(DType::bf16, "bias_add_backward/vulkan/stripes_bf16")};
 
 }  // namespace
 }  // namespace assay::vulkan::of_bias_add_backward

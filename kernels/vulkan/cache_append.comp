@@ -1,11 +1,16 @@
-// cache[b,lengths[b] + i,g,c] = x[b,i,g,c]; x [batch,rows,heads,d] and cache f32 with heads dense, moved as bits; lengths
+// cache[b,lengths[b] + i,g,c] = x[b,i,g,c]; x [batch,rows,heads,d] and cache with heads dense, moved as bits; lengths
 // [batch].
-#pragma shaders cache_append_heads
+#pragma shaders cache_append_heads; cache_append_heads_16 BITS=uint16_t
+#ifdef BITS
+#extension GL_EXT_shader_16bit_storage : require
+#else
+#define BITS uint
+#endif
 layout(local_size_x = 64) in;
 
-layout(set = 0, binding = 0) readonly buffer X { uint x[]; };
+layout(set = 0, binding = 0) readonly buffer X { BITS x[]; };
 layout(set = 0, binding = 1) readonly buffer Lengths { int lengths[]; };
-layout(set = 0, binding = 2) writeonly buffer Cache { uint cache[]; };
+layout(set = 0, binding = 2) writeonly buffer Cache { BITS cache[]; };
 layout(push_constant) uniform Push {
   uint batch, rows, heads, d;
   uint x_first, x_batch, x_position, x_head;

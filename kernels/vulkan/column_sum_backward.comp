@@ -1,6 +1,6 @@
 // dx[i,j] = dy[j]; the leading dimension of dy is 0.
 #pragma shaders column_sum_backward_vectors
-#include "float_controls.glsl"
+#include "storage.glsl"
 #define INPUTS 1
 #include "elementwise.glsl"
 

@@ -1,15 +1,15 @@
 // loss[i] = weights[y] ((m - logits[i,y]) + log sum_j exp(logits[i,j] - m)), m the row's maximum and y = targets[i];
-// logsumexp[i] = m + the logarithm. logits [rows, classes] f32 with rows of unit stride, other tensors dense. A
+// logsumexp[i] = m + the logarithm. logits [rows, classes] with rows of unit stride, other tensors dense. A
 // workgroup takes a row: every 256th group of four elements an invocation, with aligned and misaligned rows alike.
-#pragma shaders cross_entropy_row
-#include "float_controls.glsl"
+#pragma shaders cross_entropy_row; cross_entropy_row_f16 F16; cross_entropy_row_bf16 BF16
+#include "storage.glsl"
 layout(local_size_x = 256) in;
 #include "reduce.glsl"
 
-// True if every row starts at a multiple of 16 bytes.
+// True if every row starts at a multiple of four elements.
 layout(constant_id = 0) const bool VECTOR = false;
-layout(set = 0, binding = 0) readonly buffer X { float x[]; };
-layout(set = 0, binding = 0) readonly buffer X4 { vec4 x4[]; };
+layout(set = 0, binding = 0) readonly buffer X { STORED x[]; };
+layout(set = 0, binding = 0) readonly buffer X4 { STORED4 x4[]; };
 layout(set = 0, binding = 1) readonly buffer T { int targets[]; };
 layout(set = 0, binding = 2) readonly buffer W { float weights[]; };
 layout(set = 0, binding = 3) writeonly buffer L { float loss[]; };
@@ -23,12 +23,12 @@ layout(push_constant) uniform Push {
 vec4 load(uint row, uint j) {
   const uint at = x_first + row * x_ld + j;
   if (j + 3 < classes) {
-    if (VECTOR) return x4[at >> 2];
-    return vec4(x[at], x[at + 1], x[at + 2], x[at + 3]);
+    if (VECTOR) return LOADED4(x4[at >> 2]);
+    return vec4(LOADED(x[at]), LOADED(x[at + 1]), LOADED(x[at + 2]), LOADED(x[at + 3]));
   }
-  vec4 v = vec4(x[at], -INFINITY, -INFINITY, -INFINITY);
-  if (j + 1 < classes) v.y = x[at + 1];
-  if (j + 2 < classes) v.z = x[at + 2];
+  vec4 v = vec4(LOADED(x[at]), -INFINITY, -INFINITY, -INFINITY);
+  if (j + 1 < classes) v.y = LOADED(x[at + 1]);
+  if (j + 2 < classes) v.z = LOADED(x[at + 2]);
   return v;
 }
 
@@ -56,7 +56,7 @@ void main() {
       const float log_sum = isnan(total) ? total : log(total);
       const int y = targets[targets_first + row];
       logsumexp[logsumexp_first + row] = m + log_sum;
-      loss[loss_first + row] = weights[weights_first + y] * ((m - x[x_first + row * x_ld + y]) + log_sum);
+      loss[loss_first + row] = weights[weights_first + y] * ((m - LOADED(x[x_first + row * x_ld + y])) + log_sum);
     }
   }
 }

@@ -3,6 +3,8 @@
 #include "kernels/vulkan/launch.hpp"
 #include "ops/cross_entropy.hpp"
 #include "shaders/cross_entropy_row.hpp"
+#include "shaders/cross_entropy_row_bf16.hpp"
+#include "shaders/cross_entropy_row_f16.hpp"
 #include "shaders/cross_entropy_total.hpp"
 
 namespace assay::vulkan::of_cross_entropy {
@@ -29,8 +31,10 @@ void run(const ops::CrossEntropyArgs& args, Device& device) {
                               loss.first,    logsumexp.first};
   const std::array vector{vectors(args.logits, x)};
   const std::array row_bindings{x, targets, weights, loss, logsumexp};
-  target.dispatch({.name = shaders::cross_entropy_row.name,
-                   .module = shaders::cross_entropy_row.module,
+  const Shader& shader = variant(args.logits.dtype(), shaders::cross_entropy_row, shaders::cross_entropy_row_f16,
+                                 shaders::cross_entropy_row_bf16);
+  target.dispatch({.name = shader.name,
+                   .module = shader.module,
                    .specialization = vector,
                    .bindings = row_bindings,
                    .push = bytes_of(push),
@@ -51,12 +55,18 @@ std::optional<std::string> refuse(const ops::CrossEntropyArgs& args) {
   return refuse_large(args.logits, args.targets, args.weights, args.loss);
 }
 
-const KernelRegistration workgroup_per_row{
-    {.id = "cross_entropy/vulkan/workgroup_per_row",
-     .arithmetic = kShaderArithmetic,
-     .summary = "a workgroup per row, maximum first; one workgroup for the total",
-     .run = &run_typed<ops::CrossEntropyArgs, &run>,
-     .refuse = &refuse_typed<ops::CrossEntropyArgs, &refuse>}};
+KernelRegistration add(DType storage, std::string_view id) {
+  return KernelRegistration({.id = id,
+                             .arithmetic = kShaderArithmetic,
+                             .storage = storage,
+                             .summary = "a workgroup per row, maximum first; one workgroup for the total",
+                             .run = &run_typed<ops::CrossEntropyArgs, &run>,
+                             .refuse = &refuse_typed<ops::CrossEntropyArgs, &refuse>});
+}
+
+const KernelRegistration registrations[] = {add(DType::f32, "cross_entropy/vulkan/workgroup_per_row"),
+                                            add(DType::f16, "cross_entropy/vulkan/workgroup_per_row_f16"),
+                                            add(DType::bf16, "cross_entropy/vulkan/workgroup_per_row_bf16")};
 
 }  // namespace
 }  // namespace assay::vulkan::of_cross_entropy

@@ -2,6 +2,8 @@
 #include "kernels/vulkan/launch.hpp"
 #include "ops/cross_entropy_backward.hpp"
 #include "shaders/cross_entropy_backward.hpp"
+#include "shaders/cross_entropy_backward_bf16.hpp"
+#include "shaders/cross_entropy_backward_f16.hpp"
 
 namespace assay::vulkan::of_cross_entropy_backward {
 namespace {
@@ -30,8 +32,10 @@ void run(const ops::CrossEntropyBackwardArgs& args, Device& device) {
                                       bindings[5].first,
                                       bindings[6].first};
   const std::array vector{vectors(args.logits, bindings[0]), vectors(args.dlogits, bindings[7])};
-  target.dispatch({.name = shaders::cross_entropy_backward.name,
-                   .module = shaders::cross_entropy_backward.module,
+  const Shader& shader = variant(args.logits.dtype(), shaders::cross_entropy_backward,
+                                 shaders::cross_entropy_backward_f16, shaders::cross_entropy_backward_bf16);
+  target.dispatch({.name = shader.name,
+                   .module = shader.module,
                    .specialization = vector,
                    .bindings = bindings,
                    .push = bytes_of(push),
@@ -42,11 +46,18 @@ std::optional<std::string> refuse(const ops::CrossEntropyBackwardArgs& args) {
   return refuse_large(args.logits, args.dlogits);
 }
 
-const KernelRegistration four_per_invocation{{.id = "cross_entropy_backward/vulkan/four_per_invocation",
-                                              .arithmetic = kShaderArithmetic,
-                                              .summary = "four elements an invocation, one pass",
-                                              .run = &run_typed<ops::CrossEntropyBackwardArgs, &run>,
-                                              .refuse = &refuse_typed<ops::CrossEntropyBackwardArgs, &refuse>}};
+KernelRegistration add(DType storage, std::string_view id) {
+  return KernelRegistration({.id = id,
+                             .arithmetic = kShaderArithmetic,
+                             .storage = storage,
+                             .summary = "four elements an invocation, one pass",
+                             .run = &run_typed<ops::CrossEntropyBackwardArgs, &run>,
+                             .refuse = &refuse_typed<ops::CrossEntropyBackwardArgs, &refuse>});
+}
+
+const KernelRegistration registrations[] = {add(DType::f32, "cross_entropy_backward/vulkan/four_per_invocation"),
+                                            add(DType::f16, "cross_entropy_backward/vulkan/four_per_invocation_f16"),
+                                            add(DType::bf16, "cross_entropy_backward/vulkan/four_per_invocation_bf16")};
 
 }  // namespace
 }  // namespace assay::vulkan::of_cross_entropy_backward

@@ -20,8 +20,8 @@ struct MapTensor {
 };
 
 /// A row-major matrix.
-template <class T>
-MapTensor map_tensor(const VulkanDevice& device, const View<T>& matrix) {
+template <AnyView V>
+MapTensor map_tensor(const VulkanDevice& device, const V& matrix) {
   return {bind(device, matrix), matrix.dim(0) > 1 ? matrix.stride(0) : matrix.dim(1)};
 }
 

@@ -1,14 +1,22 @@
-// y[t,j] = table[ids[t],j]; table [v,h] and y [t,h] f32 with rows of unit stride, moved as bits; ids [t].
-#pragma shaders embedding_vectors
+// y[t,j] = table[ids[t],j]; table [v,h] and y [t,h] with rows of unit stride, moved as bits; ids [t].
+#pragma shaders embedding_vectors; embedding_vectors_16 F16
+#ifdef F16
+#extension GL_EXT_shader_16bit_storage : require
+#define BITS uint16_t
+#define BITS4 u16vec4
+#else
+#define BITS uint
+#define BITS4 uvec4
+#endif
 layout(local_size_x = 32, local_size_y = 8) in;
 
-// True if every row of table and of y starts at a multiple of 16 bytes.
+// True if every row of table and of y starts at a multiple of four elements.
 layout(constant_id = 0) const bool VECTORS = false;
 layout(set = 0, binding = 0) readonly buffer Ids { int ids[]; };
-layout(set = 0, binding = 1) readonly buffer Table { uint table[]; };
-layout(set = 0, binding = 1) readonly buffer Tablev { uvec4 tablev[]; };
-layout(set = 0, binding = 2) writeonly buffer Y { uint y[]; };
-layout(set = 0, binding = 2) writeonly buffer Yv { uvec4 yv[]; };
+layout(set = 0, binding = 1) readonly buffer Table { BITS table[]; };
+layout(set = 0, binding = 1) readonly buffer Tablev { BITS4 tablev[]; };
+layout(set = 0, binding = 2) writeonly buffer Y { BITS y[]; };
+layout(set = 0, binding = 2) writeonly buffer Yv { BITS4 yv[]; };
 layout(push_constant) uniform Push {
   uint t, h;
   uint ids_first;

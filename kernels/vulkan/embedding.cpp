@@ -3,6 +3,7 @@
 #include "kernels/vulkan/launch.hpp"
 #include "ops/embedding.hpp"
 #include "shaders/embedding_vectors.hpp"
+#include "shaders/embedding_vectors_16.hpp"
 
 namespace assay::vulkan::of_embedding {
 namespace {
@@ -24,8 +25,9 @@ void run(const ops::EmbeddingArgs& args, Device& device) {
                            step(args.y, 0)};
   const bool aligned = vectors(args.table, bindings[1]) != 0 && vectors(args.y, bindings[2]) != 0;
   const std::array<std::uint32_t, 1> constants{aligned};
-  target.dispatch({.name = shaders::embedding_vectors.name,
-                   .module = shaders::embedding_vectors.module,
+  const Shader& shader = args.y.dtype() == DType::f32 ? shaders::embedding_vectors : shaders::embedding_vectors_16;
+  target.dispatch({.name = shader.name,
+                   .module = shader.module,
                    .specialization = constants,
                    .bindings = bindings,
                    .push = bytes_of(push),
@@ -34,11 +36,18 @@ void run(const ops::EmbeddingArgs& args, Device& device) {
 
 std::optional<std::string> refuse(const ops::EmbeddingArgs& args) { return refuse_large(args.ids, args.table, args.y); }
 
-const KernelRegistration vectors_kernel{{.id = "embedding/vulkan/vectors",
-                                         .arithmetic = kShaderArithmetic,
-                                         .summary = "four columns per invocation where rows are aligned",
-                                         .run = &run_typed<ops::EmbeddingArgs, &run>,
-                                         .refuse = &refuse_typed<ops::EmbeddingArgs, &refuse>}};
+KernelRegistration add(DType storage, std::string_view id) {
+  return KernelRegistration({.id = id,
+                             .arithmetic = kShaderArithmetic,
+                             .storage = storage,
+                             .summary = "four columns per invocation where rows are aligned",
+                             .run = &run_typed<ops::EmbeddingArgs, &run>,
+                             .refuse = &refuse_typed<ops::EmbeddingArgs, &refuse>});
+}
+
+const KernelRegistration registrations[] = {add(DType::f32, "embedding/vulkan/vectors"),
+                                            add(DType::f16, "embedding/vulkan/vectors_f16"),
+                                            add(DType::bf16, "embedding/vulkan/vectors_bf16")};
 
 }  // namespace
 }  // namespace assay::vulkan::of_embedding

@@ -1,13 +1,14 @@
-// dtable[v,j] = sum over t with ids[t] = v of dy[t,j]; dy [t,h] and dtable [v,h] f32 with rows of unit stride, ids [t].
+// dtable[v,j] = sum over t with ids[t] = v of dy[t,j]; dy [t,h] and dtable [v,h] (f32) with rows of unit
+// stride, ids [t].
 // Two dispatches: zeros everywhere (ZEROS), then the first token of each id sums all tokens of that id in order, so
 // that no two invocations write the same element.
-#pragma shaders embedding_backward_first_of_id
-#include "float_controls.glsl"
+#pragma shaders embedding_backward_first_of_id; embedding_backward_first_of_id_f16 F16; embedding_backward_first_of_id_bf16 BF16
+#include "storage.glsl"
 layout(local_size_x = 64) in;
 
 layout(constant_id = 0) const bool ZEROS = false;
 layout(set = 0, binding = 0) readonly buffer Ids { int ids[]; };
-layout(set = 0, binding = 1) readonly buffer Dy { float dy[]; };
+layout(set = 0, binding = 1) readonly buffer Dy { STORED dy[]; };
 layout(set = 0, binding = 2) writeonly buffer Dtable { float dtable[]; };
 layout(push_constant) uniform Push {
   uint t, v, h;
@@ -35,7 +36,7 @@ void main() {
     const int id = ids[ids_first + token];
     float sum = 0;
     for (uint u = token; u < t; ++u)
-      if (ids[ids_first + u] == id) sum += dy[dy_first + u * dy_ld + j];
+      if (ids[ids_first + u] == id) sum += LOADED(dy[dy_first + u * dy_ld + j]);
     dtable[dtable_first + id * dtable_ld + j] = sum;
   }
 }

@@ -3,6 +3,8 @@
 #include "kernels/vulkan/launch.hpp"
 #include "ops/embedding_backward.hpp"
 #include "shaders/embedding_backward_first_of_id.hpp"
+#include "shaders/embedding_backward_first_of_id_bf16.hpp"
+#include "shaders/embedding_backward_first_of_id_f16.hpp"
 
 namespace assay::vulkan::of_embedding_backward {
 namespace {
@@ -23,10 +25,13 @@ void run(const ops::EmbeddingBackwardArgs& args, Device& device) {
                                    step(args.dy, 0),
                                    bindings[2].first,
                                    step(args.dtable, 0)};
+  const Shader& shader =
+      variant(args.dy.dtype(), shaders::embedding_backward_first_of_id, shaders::embedding_backward_first_of_id_f16,
+              shaders::embedding_backward_first_of_id_bf16);
   for (const bool zeros : {true, false}) {
     const std::array<std::uint32_t, 1> constants{zeros};
-    target.dispatch({.name = shaders::embedding_backward_first_of_id.name,
-                     .module = shaders::embedding_backward_first_of_id.module,
+    target.dispatch({.name = shader.name,
+                     .module = shader.module,
                      .specialization = constants,
                      .bindings = bindings,
                      .push = bytes_of(push),
@@ -40,11 +45,18 @@ std::optional<std::string> refuse(const ops::EmbeddingBackwardArgs& args) {
   return refuse_large(args.ids, args.dy, args.dtable);
 }
 
-const KernelRegistration first_of_id_kernel{{.id = "embedding_backward/vulkan/first_of_id",
-                                             .arithmetic = kShaderArithmetic,
-                                             .summary = "the first token of an id sums them all in order; no atomics",
-                                             .run = &run_typed<ops::EmbeddingBackwardArgs, &run>,
-                                             .refuse = &refuse_typed<ops::EmbeddingBackwardArgs, &refuse>}};
+KernelRegistration add(DType storage, std::string_view id) {
+  return KernelRegistration({.id = id,
+                             .arithmetic = kShaderArithmetic,
+                             .storage = storage,
+                             .summary = "the first token of an id sums them all in order; no atomics",
+                             .run = &run_typed<ops::EmbeddingBackwardArgs, &run>,
+                             .refuse = &refuse_typed<ops::EmbeddingBackwardArgs, &refuse>});
+}
+
+const KernelRegistration registrations[] = {add(DType::f32, "embedding_backward/vulkan/first_of_id"),
+                                            add(DType::f16, "embedding_backward/vulkan/first_of_id_f16"),
+                                            add(DType::bf16, "embedding_backward/vulkan/first_of_id_bf16")};
 
 }  // namespace
 }  // namespace assay::vulkan::of_embedding_backward

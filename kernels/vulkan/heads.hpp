@@ -10,7 +10,8 @@ struct HeadTensor {
   std::uint32_t first, batch, position, head;
 };
 
-inline HeadTensor head_tensor(const View<float>& view, const StorageBinding& binding) {
+template <AnyView V>
+HeadTensor head_tensor(const V& view, const StorageBinding& binding) {
   return {binding.first, step(view, 0), step(view, 1), step(view, 2)};
 }
 

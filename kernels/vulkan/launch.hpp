@@ -28,14 +28,20 @@ inline constexpr double kProductVolume = 32768;
 
 inline VulkanDevice& vulkan_device(Device& device) { return static_cast<VulkanDevice&>(device); }
 
-template <class T>
-StorageBinding bind(const VulkanDevice& device, const View<T>& view) {
-  return device.bind(view.data(), static_cast<std::size_t>(view.extent()) * sizeof(T));
+template <AnyView V>
+StorageBinding bind(const VulkanDevice& device, const V& view) {
+  const std::size_t element = element_bytes(view);  // bytes are read as words
+  return device.bind(view.data(), static_cast<std::size_t>(view.extent()) * element, element == 2 ? 2 : 4);
+}
+
+/// Returns the variant of a shader for a storage format.
+inline const Shader& variant(DType storage, const Shader& f32, const Shader& f16, const Shader& bf16) {
+  return storage == DType::f16 ? f16 : storage == DType::bf16 ? bf16 : f32;
 }
 
 /// Returns the stride of an axis, or 0 for an axis of extent 1, whose stride is meaningless.
-template <class T>
-std::uint32_t step(const View<T>& view, int axis) {
+template <AnyView V>
+std::uint32_t step(const V& view, int axis) {
   return view.dim(axis) > 1 ? static_cast<std::uint32_t>(view.stride(axis)) : 0;
 }
 
@@ -46,9 +52,9 @@ std::uint32_t word_step(const View<T>& bytes) {
   return step(bytes, 0) / 4;
 }
 
-/// Returns true if every row of a matrix (or the vector) has unit stride and starts at a multiple of 16 bytes.
-template <class T>
-std::uint32_t vectors(const View<T>& view, const StorageBinding& binding) {
+/// Returns true if every row of a matrix (or the vector) has unit stride and starts at a multiple of four elements.
+template <AnyView V>
+std::uint32_t vectors(const V& view, const StorageBinding& binding) {
   const std::uint32_t inner = step(view, view.rank() - 1);
   return binding.first % 4 == 0 && inner <= 1 && (view.rank() == 1 || step(view, 0) % 4 == 0) ? 1 : 0;
 }
@@ -65,8 +71,8 @@ std::span<const std::byte> bytes_of(const Push& push) {
 }
 
 /// Returns the refusal if a view extends beyond 32-bit indices.
-template <class... T>
-std::optional<std::string> refuse_large(const View<T>&... views) {
+template <AnyView... V>
+std::optional<std::string> refuse_large(const V&... views) {
   const Index largest = std::max({views.extent()...});
   if (largest <= kMaxExtent) return std::nullopt;
   return "a tensor reaches over " + std::to_string(largest) + " elements; shaders index at most " +

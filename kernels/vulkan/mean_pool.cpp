@@ -3,6 +3,8 @@
 #include "kernels/vulkan/launch.hpp"
 #include "ops/mean_pool.hpp"
 #include "shaders/mean_pool_stripes.hpp"
+#include "shaders/mean_pool_stripes_bf16.hpp"
+#include "shaders/mean_pool_stripes_f16.hpp"
 
 namespace assay::vulkan::of_mean_pool {
 namespace {
@@ -24,8 +26,10 @@ void run(const ops::MeanPoolArgs& args, Device& device) {
                           bindings[1].first,
                           bindings[2].first,
                           step(args.y, 0)};
-  target.dispatch({.name = shaders::mean_pool_stripes.name,
-                   .module = shaders::mean_pool_stripes.module,
+  const Shader& shader = variant(args.x.dtype(), shaders::mean_pool_stripes, shaders::mean_pool_stripes_f16,
+                                 shaders::mean_pool_stripes_bf16);
+  target.dispatch({.name = shader.name,
+                   .module = shader.module,
                    .bindings = bindings,
                    .push = bytes_of(push),
                    .groups = {groups(args.h, 32), groups(args.b, 1), 1}});
@@ -37,11 +41,18 @@ std::optional<std::string> refuse(const ops::MeanPoolArgs& args) {
   return refuse_large(args.x, args.lengths, args.y);
 }
 
-const KernelRegistration stripes_kernel{{.id = "mean_pool/vulkan/stripes",
-                                         .arithmetic = kShaderArithmetic,
-                                         .summary = "32 columns per workgroup, eight stripes of tokens added in order",
-                                         .run = &run_typed<ops::MeanPoolArgs, &run>,
-                                         .refuse = &refuse_typed<ops::MeanPoolArgs, &refuse>}};
+KernelRegistration add(DType storage, std::string_view id) {
+  return KernelRegistration({.id = id,
+                             .arithmetic = kShaderArithmetic,
+                             .storage = storage,
+                             .summary = "32 columns per workgroup, eight stripes of tokens added in order",
+                             .run = &run_typed<ops::MeanPoolArgs, &run>,
+                             .refuse = &refuse_typed<ops::MeanPoolArgs, &refuse>});
+}
+
+const KernelRegistration registrations[] = {add(DType::f32, "mean_pool/vulkan/stripes"),
+                                            add(DType::f16, "mean_pool/vulkan/stripes_f16"),
+                                            add(DType::bf16, "mean_pool/vulkan/stripes_bf16")};
 
 }  // namespace
 }  // namespace assay::vulkan::of_mean_pool

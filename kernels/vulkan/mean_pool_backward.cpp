@@ -3,6 +3,8 @@
 #include "kernels/vulkan/launch.hpp"
 #include "ops/mean_pool_backward.hpp"
 #include "shaders/mean_pool_backward_rows.hpp"
+#include "shaders/mean_pool_backward_rows_bf16.hpp"
+#include "shaders/mean_pool_backward_rows_f16.hpp"
 
 namespace assay::vulkan::of_mean_pool_backward {
 namespace {
@@ -27,8 +29,10 @@ void run(const ops::MeanPoolBackwardArgs& args, Device& device) {
   const bool vectors = push.dx_first % 4 == 0 && push.dx_batch % 4 == 0 && push.dx_ld % 4 == 0;
   const std::array<std::uint32_t, 1> constants{vectors};
   // Each invocation covers eight rows: one division for eight stores.
-  target.dispatch({.name = shaders::mean_pool_backward_rows.name,
-                   .module = shaders::mean_pool_backward_rows.module,
+  const Shader& shader = variant(args.dx.dtype(), shaders::mean_pool_backward_rows,
+                                 shaders::mean_pool_backward_rows_f16, shaders::mean_pool_backward_rows_bf16);
+  target.dispatch({.name = shader.name,
+                   .module = shader.module,
                    .specialization = constants,
                    .bindings = bindings,
                    .push = bytes_of(push),
@@ -41,11 +45,18 @@ std::optional<std::string> refuse(const ops::MeanPoolBackwardArgs& args) {
   return refuse_large(args.lengths, args.dy, args.dx);
 }
 
-const KernelRegistration rows_kernel{{.id = "mean_pool_backward/vulkan/rows",
-                                      .arithmetic = kShaderArithmetic,
-                                      .summary = "four columns per invocation, one division for eight rows",
-                                      .run = &run_typed<ops::MeanPoolBackwardArgs, &run>,
-                                      .refuse = &refuse_typed<ops::MeanPoolBackwardArgs, &refuse>}};
+KernelRegistration add(DType storage, std::string_view id) {
+  return KernelRegistration({.id = id,
+                             .arithmetic = kShaderArithmetic,
+                             .storage = storage,
+                             .summary = "four columns per invocation, one division for eight rows",
+                             .run = &run_typed<ops::MeanPoolBackwardArgs, &run>,
+                             .refuse = &refuse_typed<ops::MeanPoolBackwardArgs, &refuse>});
+}
+
+const KernelRegistration registrations[] = {add(DType::f32, "mean_pool_backward/vulkan/rows"),
+                                            add(DType::f16, "mean_pool_backward/vulkan/rows_f16"),
+                                            add(DType::bf16, "mean_pool_backward/vulkan/rows_bf16")};
 
 }  // namespace
 }  // namespace assay::vulkan::of_mean_pool_backward

@@ -1,6 +1,6 @@
 // y[i,j] = x[i,j] + alpha r[i,j], fused.
-#pragma shaders residual_add_vectors
-#include "float_controls.glsl"
+#pragma shaders residual_add_vectors; residual_add_vectors_f16 F16; residual_add_vectors_bf16 BF16
+#include "storage.glsl"
 #define INPUTS 2
 #include "elementwise.glsl"
 

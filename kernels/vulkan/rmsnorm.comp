@@ -1,28 +1,28 @@
-// rrms[i] = 1 / sqrt(sum_j x[i,j]^2 / n + eps), y[i,j] = x[i,j] * rrms[i] * weight[j]; x, y [rows,n] f32 with rows of unit
+// rrms[i] = 1 / sqrt(sum_j x[i,j]^2 / n + eps), y[i,j] = x[i,j] * rrms[i] * weight[j]; x, y [rows,n] with rows of unit
 // stride, weight [n], rrms [rows]. 64 invocations a row: each sums every 64th group of four squares, a tree in shared
 // memory adds them, and a second pass over the row, still in the cache, scales it.
-#pragma shaders rmsnorm_rows
+#pragma shaders rmsnorm_rows; rmsnorm_rows_f16 F16; rmsnorm_rows_bf16 BF16
 #extension GL_GOOGLE_include_directive : require
 #include "rows.glsl"
 
 layout(constant_id = 0) const bool VECTOR_X = false;
 layout(constant_id = 1) const bool VECTOR_WEIGHT = false;
 layout(constant_id = 2) const bool VECTOR_Y = false;
-layout(set = 0, binding = 0) readonly buffer X { float x[]; };
-layout(set = 0, binding = 0) readonly buffer X4 { vec4 x4[]; };
+layout(set = 0, binding = 0) readonly buffer X { STORED x[]; };
+layout(set = 0, binding = 0) readonly buffer X4 { STORED4 x4[]; };
 layout(set = 0, binding = 1) readonly buffer Weight { float weight[]; };
 layout(set = 0, binding = 1) readonly buffer Weight4 { vec4 weight4[]; };
-layout(set = 0, binding = 2) writeonly buffer Y { float y[]; };
-layout(set = 0, binding = 2) writeonly buffer Y4 { vec4 y4[]; };
+layout(set = 0, binding = 2) writeonly buffer Y { STORED y[]; };
+layout(set = 0, binding = 2) writeonly buffer Y4 { STORED4 y4[]; };
 layout(set = 0, binding = 3) writeonly buffer Rrms { float rrms[]; };
 layout(push_constant) uniform Push {
   uint rows, n;
   uint x_first, x_ld, weight_first, y_first, y_ld, rrms_first;
   float eps;
 };
-DEFINE_LOAD4(load_x, x, x4, VECTOR_X)
+DEFINE_LOAD4_STORED(load_x, x, x4, VECTOR_X)
 DEFINE_LOAD4(load_weight, weight, weight4, VECTOR_WEIGHT)
-DEFINE_STORE4(store_y, y, y4, VECTOR_Y)
+DEFINE_STORE4_STORED(store_y, y, y4, VECTOR_Y)
 DEFINE_REDUCE(row_sum, PLUS)
 
 void main() {

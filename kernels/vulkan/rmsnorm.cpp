@@ -1,7 +1,9 @@
-// Root mean square normalization: launches rmsnorm.comp. Buffers are bound as 4-byte words: f32 storage only.
+// Root mean square normalization: launches rmsnorm.comp.
 #include "kernels/vulkan/rows.hpp"
 #include "ops/rmsnorm.hpp"
 #include "shaders/rmsnorm_rows.hpp"
+#include "shaders/rmsnorm_rows_bf16.hpp"
+#include "shaders/rmsnorm_rows_f16.hpp"
 
 namespace assay::vulkan::of_rmsnorm {
 namespace {
@@ -14,14 +16,17 @@ struct RmsnormPush {
 
 void run(const ops::RmsnormArgs& args, Device& device) {
   VulkanDevice& target = vulkan_device(device);
-  const View<float> x = f32(args.x), y = f32(args.y);
+  const StorageView& x = args.x;
+  const StorageView& y = args.y;
   const std::array bindings{bind(target, x), bind(target, args.weight), bind(target, y), bind(target, args.rrms)};
   const std::array vector{vectors(x, bindings[0]), vectors(args.weight, bindings[1]), vectors(y, bindings[2])};
   const RmsnormPush push{u32(args.rows), u32(args.n),       bindings[0].first,
                          step(x, 0),     bindings[1].first, bindings[2].first,
                          step(y, 0),     bindings[3].first, static_cast<float>(args.eps)};
-  target.dispatch({.name = shaders::rmsnorm_rows.name,
-                   .module = shaders::rmsnorm_rows.module,
+  const Shader& shader =
+      variant(args.x.dtype(), shaders::rmsnorm_rows, shaders::rmsnorm_rows_f16, shaders::rmsnorm_rows_bf16);
+  target.dispatch({.name = shader.name,
+                   .module = shader.module,
                    .specialization = vector,
                    .bindings = bindings,
                    .push = bytes_of(push),
@@ -30,14 +35,21 @@ void run(const ops::RmsnormArgs& args, Device& device) {
 
 std::optional<std::string> refuse(const ops::RmsnormArgs& args) {
   if (auto why = refuse_rows(args.rows, args.n, 2)) return why;
-  return refuse_large(f32(args.x), f32(args.y));
+  return refuse_large(args.x, args.y);
 }
 
-const KernelRegistration rows{{.id = "rmsnorm/vulkan/rows",
-                               .arithmetic = kShaderArithmetic,
-                               .summary = "64 invocations a row, tree reduction in shared memory; f32 storage alone",
-                               .run = &run_typed<ops::RmsnormArgs, &run>,
-                               .refuse = &refuse_typed<ops::RmsnormArgs, &refuse>}};
+KernelRegistration add(DType storage, std::string_view id) {
+  return KernelRegistration({.id = id,
+                             .arithmetic = kShaderArithmetic,
+                             .storage = storage,
+                             .summary = "64 invocations a row, tree reduction in shared memory",
+                             .run = &run_typed<ops::RmsnormArgs, &run>,
+                             .refuse = &refuse_typed<ops::RmsnormArgs, &refuse>});
+}
+
+const KernelRegistration registrations[] = {add(DType::f32, "rmsnorm/vulkan/rows"),
+                                            add(DType::f16, "rmsnorm/vulkan/rows_f16"),
+                                            add(DType::bf16, "rmsnorm/vulkan/rows_bf16")};
 
 }  // namespace
 }  // namespace assay::vulkan::of_rmsnorm

@@ -1,6 +1,6 @@
 // Gradients of rmsnorm, with a = dy * weight and xn = x * rrms: dx[i,j] = rrms[i] * (a[i,j] - xn[i,j] * sum_k a[i,k] *
-// xn[i,k] / n); x, dy, dx [rows,n] f32 with rows of unit stride, weight [n], rrms [rows]. 64 invocations a row.
-#pragma shaders rmsnorm_backward_rows
+// xn[i,k] / n); x, dy, dx [rows,n] with rows of unit stride, weight [n], rrms [rows]. 64 invocations a row.
+#pragma shaders rmsnorm_backward_rows; rmsnorm_backward_rows_f16 F16; rmsnorm_backward_rows_bf16 BF16
 #extension GL_GOOGLE_include_directive : require
 #include "rows.glsl"
 
@@ -8,23 +8,23 @@ layout(constant_id = 0) const bool VECTOR_X = false;
 layout(constant_id = 1) const bool VECTOR_WEIGHT = false;
 layout(constant_id = 2) const bool VECTOR_DY = false;
 layout(constant_id = 3) const bool VECTOR_DX = false;
-layout(set = 0, binding = 0) readonly buffer X { float x[]; };
-layout(set = 0, binding = 0) readonly buffer X4 { vec4 x4[]; };
+layout(set = 0, binding = 0) readonly buffer X { STORED x[]; };
+layout(set = 0, binding = 0) readonly buffer X4 { STORED4 x4[]; };
 layout(set = 0, binding = 1) readonly buffer Weight { float weight[]; };
 layout(set = 0, binding = 1) readonly buffer Weight4 { vec4 weight4[]; };
 layout(set = 0, binding = 2) readonly buffer Rrms { float rrms[]; };
-layout(set = 0, binding = 3) readonly buffer Dy { float dy[]; };
-layout(set = 0, binding = 3) readonly buffer Dy4 { vec4 dy4[]; };
-layout(set = 0, binding = 4) writeonly buffer Dx { float dx[]; };
-layout(set = 0, binding = 4) writeonly buffer Dx4 { vec4 dx4[]; };
+layout(set = 0, binding = 3) readonly buffer Dy { STORED dy[]; };
+layout(set = 0, binding = 3) readonly buffer Dy4 { STORED4 dy4[]; };
+layout(set = 0, binding = 4) writeonly buffer Dx { STORED dx[]; };
+layout(set = 0, binding = 4) writeonly buffer Dx4 { STORED4 dx4[]; };
 layout(push_constant) uniform Push {
   uint rows, n;
   uint x_first, x_ld, weight_first, rrms_first, dy_first, dy_ld, dx_first, dx_ld;
 };
-DEFINE_LOAD4(load_x, x, x4, VECTOR_X)
+DEFINE_LOAD4_STORED(load_x, x, x4, VECTOR_X)
 DEFINE_LOAD4(load_weight, weight, weight4, VECTOR_WEIGHT)
-DEFINE_LOAD4(load_dy, dy, dy4, VECTOR_DY)
-DEFINE_STORE4(store_dx, dx, dx4, VECTOR_DX)
+DEFINE_LOAD4_STORED(load_dy, dy, dy4, VECTOR_DY)
+DEFINE_STORE4_STORED(store_dx, dx, dx4, VECTOR_DX)
 DEFINE_REDUCE(row_sum, PLUS)
 
 void main() {

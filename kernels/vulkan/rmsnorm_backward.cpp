@@ -2,7 +2,11 @@
 #include "kernels/vulkan/rows.hpp"
 #include "ops/rmsnorm_backward.hpp"
 #include "shaders/rmsnorm_backward_rows.hpp"
+#include "shaders/rmsnorm_backward_rows_bf16.hpp"
+#include "shaders/rmsnorm_backward_rows_f16.hpp"
 #include "shaders/rmsnorm_backward_weight.hpp"
+#include "shaders/rmsnorm_backward_weight_bf16.hpp"
+#include "shaders/rmsnorm_backward_weight_f16.hpp"
 
 namespace assay::vulkan::of_rmsnorm_backward {
 namespace {
@@ -24,8 +28,10 @@ void run(const ops::RmsnormBackwardArgs& args, Device& device) {
   const std::array of_dx{x, weight, rrms, dy, dx};
   const RmsnormDxPush dx_push{u32(args.rows), u32(args.n), x.first,          step(args.x, 0), weight.first,
                               rrms.first,     dy.first,    step(args.dy, 0), dx.first,        step(args.dx, 0)};
-  target.dispatch({.name = shaders::rmsnorm_backward_rows.name,
-                   .module = shaders::rmsnorm_backward_rows.module,
+  const Shader& shader = variant(args.x.dtype(), shaders::rmsnorm_backward_rows, shaders::rmsnorm_backward_rows_f16,
+                                 shaders::rmsnorm_backward_rows_bf16);
+  target.dispatch({.name = shader.name,
+                   .module = shader.module,
                    .specialization = vector,
                    .bindings = of_dx,
                    .push = bytes_of(dx_push),
@@ -33,8 +39,10 @@ void run(const ops::RmsnormBackwardArgs& args, Device& device) {
   const std::array of_dweight{x, rrms, dy, dweight};
   const RmsnormDweightPush dweight_push{u32(args.rows), u32(args.n), x.first,          step(args.x, 0),
                                         rrms.first,     dy.first,    step(args.dy, 0), dweight.first};
-  target.dispatch({.name = shaders::rmsnorm_backward_weight.name,
-                   .module = shaders::rmsnorm_backward_weight.module,
+  const Shader& shader_of_weight = variant(args.x.dtype(), shaders::rmsnorm_backward_weight,
+                                           shaders::rmsnorm_backward_weight_f16, shaders::rmsnorm_backward_weight_bf16);
+  target.dispatch({.name = shader_of_weight.name,
+                   .module = shader_of_weight.module,
                    .bindings = of_dweight,
                    .push = bytes_of(dweight_push),
                    .groups = {groups(args.n, 64), 1, 1}});
@@ -46,11 +54,18 @@ std::optional<std::string> refuse(const ops::RmsnormBackwardArgs& args) {
   return refuse_large(args.x, args.dy, args.dx);
 }
 
-const KernelRegistration rows{{.id = "rmsnorm_backward/vulkan/rows",
-                               .arithmetic = kShaderArithmetic,
-                               .summary = "dx 64 invocations a row; dweight four invocations a column",
-                               .run = &run_typed<ops::RmsnormBackwardArgs, &run>,
-                               .refuse = &refuse_typed<ops::RmsnormBackwardArgs, &refuse>}};
+KernelRegistration add(DType storage, std::string_view id) {
+  return KernelRegistration({.id = id,
+                             .arithmetic = kShaderArithmetic,
+                             .storage = storage,
+                             .summary = "dx 64 invocations a row; dweight four invocations a column",
+                             .run = &run_typed<ops::RmsnormBackwardArgs, &run>,
+                             .refuse = &refuse_typed<ops::RmsnormBackwardArgs, &refuse>});
+}
+
+const KernelRegistration registrations[] = {add(DType::f32, "rmsnorm_backward/vulkan/rows"),
+                                            add(DType::f16, "rmsnorm_backward/vulkan/rows_f16"),
+                                            add(DType::bf16, "rmsnorm_backward/vulkan/rows_bf16")};
 
 }  // namespace
 }  // namespace assay::vulkan::of_rmsnorm_backward

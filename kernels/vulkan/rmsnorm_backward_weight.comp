@@ -1,12 +1,12 @@
 // dweight[j] = sum_i dy[i,j] * x[i,j] * rrms[i]; tensors as in rmsnorm_backward.comp. A workgroup takes 64 columns,
 // four invocations each: invocation g sums rows g, g + 4, .., and the four sums are added in order.
-#pragma shaders rmsnorm_backward_weight
+#pragma shaders rmsnorm_backward_weight; rmsnorm_backward_weight_f16 F16; rmsnorm_backward_weight_bf16 BF16
 #extension GL_GOOGLE_include_directive : require
 #include "rows.glsl"
 
-layout(set = 0, binding = 0) readonly buffer X { float x[]; };
+layout(set = 0, binding = 0) readonly buffer X { STORED x[]; };
 layout(set = 0, binding = 1) readonly buffer Rrms { float rrms[]; };
-layout(set = 0, binding = 2) readonly buffer Dy { float dy[]; };
+layout(set = 0, binding = 2) readonly buffer Dy { STORED dy[]; };
 layout(set = 0, binding = 3) writeonly buffer Dweight { float dweight[]; };
 layout(push_constant) uniform Push {
   uint rows, n;
@@ -20,7 +20,7 @@ void main() {
     float sum = 0;
     if (j < n)
       for (uint i = slot; i < rows; i += 4)
-        sum = fma(dy[dy_first + i * dy_ld + j], x[x_first + i * x_ld + j] * rrms[rrms_first + i], sum);
+        sum = fma(LOADED(dy[dy_first + i * dy_ld + j]), LOADED(x[x_first + i * x_ld + j]) * rrms[rrms_first + i], sum);
     partial[slot][lane] = sum;
     barrier();
     if (slot == 0 && j < n)

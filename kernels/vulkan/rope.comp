@@ -3,13 +3,15 @@
 // 2^-11 only: here they are polynomials of what an exact phase leaves of its quarter turns (kernels/rope.hpp, octant in
 // contracts/numerics.yaml).
 // DIRECTION is -1 in the gradient: the rotation back.
-#pragma shaders rope_pairs DIRECTION=1.0; rope_backward_pairs DIRECTION=-1.0
+#pragma shaders rope_pairs DIRECTION=1.0; rope_pairs_f16 DIRECTION=1.0 F16; rope_pairs_bf16 DIRECTION=1.0 BF16
+#pragma shaders rope_backward_pairs DIRECTION=-1.0; rope_backward_pairs_f16 DIRECTION=-1.0 F16
+#pragma shaders rope_backward_pairs_bf16 DIRECTION=-1.0 BF16
 #extension GL_GOOGLE_include_directive : require
-#include "float_controls.glsl"
+#include "storage.glsl"
 layout(local_size_x = 64) in;
 
-layout(set = 0, binding = 0) readonly buffer X { float x[]; };
-layout(set = 0, binding = 1) writeonly buffer Y { float y[]; };
+layout(set = 0, binding = 0) readonly buffer X { STORED x[]; };
+layout(set = 0, binding = 1) writeonly buffer Y { STORED y[]; };
 layout(set = 0, binding = 2) readonly buffer Frequencies { uvec4 frequencies[]; };
 layout(set = 0, binding = 3) readonly buffer Positions { uint positions[]; };
 layout(push_constant) uniform Push {
@@ -90,9 +92,9 @@ void main() {
     const uint first = neighbours ? 2 * i : i, second = neighbours ? 2 * i + 1 : i + half_d;
     for (uint head = 0; head < heads; ++head) {
       const uint from = x_first + row * x_row + head * x_head, to = y_first + row * y_row + head * y_head;
-      const float x1 = x[from + first], x2 = x[from + second];
-      y[to + first] = x1 * c - x2 * s;
-      y[to + second] = x2 * c + x1 * s;
+      const float x1 = LOADED(x[from + first]), x2 = LOADED(x[from + second]);
+      y[to + first] = STORE(x1 * c - x2 * s);
+      y[to + second] = STORE(x2 * c + x1 * s);
     }
   }
 }

@@ -1,11 +1,14 @@
-// Rotary position embedding and its gradient, the rotation back, with Vulkan. Buffers are bound as 4-byte words: f32
-// storage only.
+// Rotary position embedding and its gradient, the rotation back, with Vulkan.
 #include "kernels/rope.hpp"
 #include "kernels/vulkan/rows.hpp"
 #include "ops/rope.hpp"
 #include "ops/rope_backward.hpp"
 #include "shaders/rope_backward_pairs.hpp"
+#include "shaders/rope_backward_pairs_bf16.hpp"
+#include "shaders/rope_backward_pairs_f16.hpp"
 #include "shaders/rope_pairs.hpp"
+#include "shaders/rope_pairs_bf16.hpp"
+#include "shaders/rope_pairs_f16.hpp"
 
 namespace assay::vulkan::of_rope {
 namespace {
@@ -19,7 +22,8 @@ struct RopePush {
 /// The frequencies of a call go along with it in a buffer of their own.
 void run_rope(const Shader& shader, const RopeCall& call, Device& device) {
   VulkanDevice& target = vulkan_device(device);
-  const View<float> x = f32(call.from), y = f32(call.to);
+  const StorageView& x = call.from;
+  const StorageView& y = call.to;
   if (x.size() == 0) return;
   const std::vector<RopeFrequency>& table = rope_frequencies(call.theta, call.d, call.float32_angle);
   const Buffer frequencies = target.allocate(table.size() * sizeof(RopeFrequency));
@@ -38,7 +42,7 @@ void run_rope(const Shader& shader, const RopeCall& call, Device& device) {
 
 std::optional<std::string> refuse_rope(const RopeCall& call) {
   if (auto why = refuse_long((call.rows * call.d / 2 / (64 * kMaxGroups) + 1) * (call.heads + 1))) return why;
-  return refuse_large(f32(call.from), f32(call.to));
+  return refuse_large(call.from, call.to);
 }
 
 template <class Args, const Shader& shader>
@@ -52,17 +56,26 @@ std::optional<std::string> refuse(const Args& args) {
 }
 
 template <class Args, const Shader& shader>
-Kernel pairs(std::string_view id) {
+Kernel pairs(DType storage, std::string_view id) {
   return {.id = id,
           .arithmetic = {.flushes_subnormals = true, .functions = FunctionLibrary::octant},
-          .summary = "one pair of a row per invocation, rotated in every head; f32 storage alone",
+          .storage = storage,
+          .summary = "one pair of a row per invocation, rotated in every head",
           .run = &run_typed<Args, &run<Args, shader>>,
           .refuse = &refuse_typed<Args, &refuse<Args>>};
 }
 
-const KernelRegistration forward{pairs<ops::RopeArgs, shaders::rope_pairs>("rope/vulkan/pairs")};
+const KernelRegistration forward{pairs<ops::RopeArgs, shaders::rope_pairs>(DType::f32, "rope/vulkan/pairs")};
+const KernelRegistration forward_f16{
+    pairs<ops::RopeArgs, shaders::rope_pairs_f16>(DType::f16, "rope/vulkan/pairs_f16")};
+const KernelRegistration forward_bf16{
+    pairs<ops::RopeArgs, shaders::rope_pairs_bf16>(DType::bf16, "rope/vulkan/pairs_bf16")};
 const KernelRegistration backward{
-    pairs<ops::RopeBackwardArgs, shaders::rope_backward_pairs>("rope_backward/vulkan/pairs")};
+    pairs<ops::RopeBackwardArgs, shaders::rope_backward_pairs>(DType::f32, "rope_backward/vulkan/pairs")};
+const KernelRegistration backward_f16{
+    pairs<ops::RopeBackwardArgs, shaders::rope_backward_pairs_f16>(DType::f16, "rope_backward/vulkan/pairs_f16")};
+const KernelRegistration backward_bf16{
+    pairs<ops::RopeBackwardArgs, shaders::rope_backward_pairs_bf16>(DType::bf16, "rope_backward/vulkan/pairs_bf16")};
 
 }  // namespace
 }  // namespace assay::vulkan::of_rope

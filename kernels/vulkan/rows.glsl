@@ -1,6 +1,6 @@
 // Building blocks of shaders over rows: 64 invocations a row, four rows a workgroup, four elements an invocation at a
 // time, and sums and maxima over a row in an order that depends on its length alone.
-#include "float_controls.glsl"
+#include "storage.glsl"
 #include "vectors.glsl"
 layout(local_size_x = 64, local_size_y = 4) in;
 

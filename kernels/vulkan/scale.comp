@@ -1,6 +1,6 @@
 // y[i,j] = alpha x[i,j].
 #pragma shaders scale_vectors
-#include "float_controls.glsl"
+#include "storage.glsl"
 #define INPUTS 1
 #include "elementwise.glsl"
 

@@ -1,6 +1,6 @@
 // dx[i,j] = dy[i,j] (s + x s (1 - s)), s = sigmoid(x[i,j]) by exp(-|x|), which never overflows.
-#pragma shaders silu_backward_vectors
-#include "float_controls.glsl"
+#pragma shaders silu_backward_vectors; silu_backward_vectors_f16 F16; silu_backward_vectors_bf16 BF16
+#include "storage.glsl"
 #define INPUTS 2
 #include "elementwise.glsl"
 

@@ -8,7 +8,7 @@ namespace assay::vulkan {
 /// Binds matrices of one shape and dispatches over their rows. Push constants are rows, n, and (first, leading
 /// dimension) of each matrix in turn; specialization constants say which matrices allow vector access.
 template <std::size_t count>
-void run_over_rows(const Shader& shader, Index rows, Index n, const std::array<View<float>, count>& matrices,
+void run_over_rows(const Shader& shader, Index rows, Index n, const std::array<StorageView, count>& matrices,
                    Device& device) {
   VulkanDevice& target = vulkan_device(device);
   std::array<StorageBinding, count> bindings;
@@ -26,12 +26,6 @@ void run_over_rows(const Shader& shader, Index rows, Index n, const std::array<V
                    .bindings = bindings,
                    .push = bytes_of(push),
                    .groups = {groups(rows, kRowsOfGroup), 1, 1}});
-}
-
-/// Views a tensor of the call as writable words, whether the shader writes it or not.
-template <class V>
-View<float> words(const V& view) {
-  return {static_cast<float*>(const_cast<void*>(static_cast<const void*>(view.data()))), view.shape(), view.strides()};
 }
 
 }  // namespace assay::vulkan

@@ -1,6 +1,6 @@
-// dgate = dy * up * (s + gate * s * (1 - s)), dup = dy * gate * s, s = sigmoid(gate); all [rows,n] f32 with rows of unit
+// dgate = dy * up * (s + gate * s * (1 - s)), dup = dy * gate * s, s = sigmoid(gate); all [rows,n] with rows of unit
 // stride. An invocation takes every 256th group of four elements of a row.
-#pragma shaders silu_mul_backward_rows
+#pragma shaders silu_mul_backward_rows; silu_mul_backward_rows_f16 F16; silu_mul_backward_rows_bf16 BF16
 #extension GL_GOOGLE_include_directive : require
 #include "silu.glsl"
 
@@ -9,25 +9,25 @@ layout(constant_id = 1) const bool VECTOR_UP = false;
 layout(constant_id = 2) const bool VECTOR_DY = false;
 layout(constant_id = 3) const bool VECTOR_DGATE = false;
 layout(constant_id = 4) const bool VECTOR_DUP = false;
-layout(set = 0, binding = 0) readonly buffer Gate { float gate[]; };
-layout(set = 0, binding = 0) readonly buffer Gate4 { vec4 gate4[]; };
-layout(set = 0, binding = 1) readonly buffer Up { float up[]; };
-layout(set = 0, binding = 1) readonly buffer Up4 { vec4 up4[]; };
-layout(set = 0, binding = 2) readonly buffer Dy { float dy[]; };
-layout(set = 0, binding = 2) readonly buffer Dy4 { vec4 dy4[]; };
-layout(set = 0, binding = 3) writeonly buffer Dgate { float dgate[]; };
-layout(set = 0, binding = 3) writeonly buffer Dgate4 { vec4 dgate4[]; };
-layout(set = 0, binding = 4) writeonly buffer Dup { float dup[]; };
-layout(set = 0, binding = 4) writeonly buffer Dup4 { vec4 dup4[]; };
+layout(set = 0, binding = 0) readonly buffer Gate { STORED gate[]; };
+layout(set = 0, binding = 0) readonly buffer Gate4 { STORED4 gate4[]; };
+layout(set = 0, binding = 1) readonly buffer Up { STORED up[]; };
+layout(set = 0, binding = 1) readonly buffer Up4 { STORED4 up4[]; };
+layout(set = 0, binding = 2) readonly buffer Dy { STORED dy[]; };
+layout(set = 0, binding = 2) readonly buffer Dy4 { STORED4 dy4[]; };
+layout(set = 0, binding = 3) writeonly buffer Dgate { STORED dgate[]; };
+layout(set = 0, binding = 3) writeonly buffer Dgate4 { STORED4 dgate4[]; };
+layout(set = 0, binding = 4) writeonly buffer Dup { STORED dup[]; };
+layout(set = 0, binding = 4) writeonly buffer Dup4 { STORED4 dup4[]; };
 layout(push_constant) uniform Push {
   uint rows, n;
   uint gate_first, gate_ld, up_first, up_ld, dy_first, dy_ld, dgate_first, dgate_ld, dup_first, dup_ld;
 };
-DEFINE_LOAD4(load_gate, gate, gate4, VECTOR_GATE)
-DEFINE_LOAD4(load_up, up, up4, VECTOR_UP)
-DEFINE_LOAD4(load_dy, dy, dy4, VECTOR_DY)
-DEFINE_STORE4(store_dgate, dgate, dgate4, VECTOR_DGATE)
-DEFINE_STORE4(store_dup, dup, dup4, VECTOR_DUP)
+DEFINE_LOAD4_STORED(load_gate, gate, gate4, VECTOR_GATE)
+DEFINE_LOAD4_STORED(load_up, up, up4, VECTOR_UP)
+DEFINE_LOAD4_STORED(load_dy, dy, dy4, VECTOR_DY)
+DEFINE_STORE4_STORED(store_dgate, dgate, dgate4, VECTOR_DGATE)
+DEFINE_STORE4_STORED(store_dup, dup, dup4, VECTOR_DUP)
 
 void main() {
   for (uint row = gl_WorkGroupID.x * 4 + gl_LocalInvocationID.y; row < rows; row += gl_NumWorkGroups.x * 4)

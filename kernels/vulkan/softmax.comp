@@ -1,22 +1,22 @@
 // y[i,j] = exp(x[i,j] - m) / sum_k exp(x[i,k] - m), m = max_k x[i,k]; zeros if all of a row is -inf. x, y [rows,n] f32
 // with rows of unit stride. 64 invocations a row: the maximum, the sum, the quotients, in three passes over a row; the
 // later two hit the cache.
-#pragma shaders softmax_rows
+#pragma shaders softmax_rows; softmax_rows_f16 F16; softmax_rows_bf16 BF16
 #extension GL_GOOGLE_include_directive : require
 #include "rows.glsl"
 
 layout(constant_id = 0) const bool VECTOR_X = false;
 layout(constant_id = 1) const bool VECTOR_Y = false;
-layout(set = 0, binding = 0) readonly buffer X { float x[]; };
-layout(set = 0, binding = 0) readonly buffer X4 { vec4 x4[]; };
-layout(set = 0, binding = 1) writeonly buffer Y { float y[]; };
-layout(set = 0, binding = 1) writeonly buffer Y4 { vec4 y4[]; };
+layout(set = 0, binding = 0) readonly buffer X { STORED x[]; };
+layout(set = 0, binding = 0) readonly buffer X4 { STORED4 x4[]; };
+layout(set = 0, binding = 1) writeonly buffer Y { STORED y[]; };
+layout(set = 0, binding = 1) writeonly buffer Y4 { STORED4 y4[]; };
 layout(push_constant) uniform Push {
   uint rows, n;
   uint x_first, x_ld, y_first, y_ld;
 };
-DEFINE_LOAD4(load_x, x, x4, VECTOR_X)
-DEFINE_STORE4(store_y, y, y4, VECTOR_Y)
+DEFINE_LOAD4_STORED(load_x, x, x4, VECTOR_X)
+DEFINE_STORE4_STORED(store_y, y, y4, VECTOR_Y)
 DEFINE_REDUCE(row_sum, PLUS)
 DEFINE_REDUCE(row_max, LARGER)
 

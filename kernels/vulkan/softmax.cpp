@@ -2,6 +2,8 @@
 #include "kernels/vulkan/rows.hpp"
 #include "ops/softmax.hpp"
 #include "shaders/softmax_rows.hpp"
+#include "shaders/softmax_rows_bf16.hpp"
+#include "shaders/softmax_rows_f16.hpp"
 
 namespace assay::vulkan::of_softmax {
 namespace {
@@ -17,8 +19,10 @@ void run(const ops::SoftmaxArgs& args, Device& device) {
   const std::array vector{vectors(args.x, bindings[0]), vectors(args.y, bindings[1])};
   const SoftmaxPush push{u32(args.rows),  u32(args.n),       bindings[0].first,
                          step(args.x, 0), bindings[1].first, step(args.y, 0)};
-  target.dispatch({.name = shaders::softmax_rows.name,
-                   .module = shaders::softmax_rows.module,
+  const Shader& shader =
+      variant(args.x.dtype(), shaders::softmax_rows, shaders::softmax_rows_f16, shaders::softmax_rows_bf16);
+  target.dispatch({.name = shader.name,
+                   .module = shader.module,
                    .specialization = vector,
                    .bindings = bindings,
                    .push = bytes_of(push),
@@ -30,11 +34,18 @@ std::optional<std::string> refuse(const ops::SoftmaxArgs& args) {
   return refuse_large(args.x, args.y);
 }
 
-const KernelRegistration rows{{.id = "softmax/vulkan/rows",
-                               .arithmetic = kShaderArithmetic,
-                               .summary = "64 invocations a row, three passes, tree reductions in shared memory",
-                               .run = &run_typed<ops::SoftmaxArgs, &run>,
-                               .refuse = &refuse_typed<ops::SoftmaxArgs, &refuse>}};
+KernelRegistration add(DType storage, std::string_view id) {
+  return KernelRegistration({.id = id,
+                             .arithmetic = kShaderArithmetic,
+                             .storage = storage,
+                             .summary = "64 invocations a row, three passes, tree reductions in shared memory",
+                             .run = &run_typed<ops::SoftmaxArgs, &run>,
+                             .refuse = &refuse_typed<ops::SoftmaxArgs, &refuse>});
+}
+
+const KernelRegistration registrations[] = {add(DType::f32, "softmax/vulkan/rows"),
+                                            add(DType::f16, "softmax/vulkan/rows_f16"),
+                                            add(DType::bf16, "softmax/vulkan/rows_bf16")};
 
 }  // namespace
 }  // namespace assay::vulkan::of_softmax

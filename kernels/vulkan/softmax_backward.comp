@@ -1,25 +1,25 @@
-// dx[i,j] = y[i,j] * (dy[i,j] - sum_k y[i,k] * dy[i,k]); y, dy, dx [rows,n] f32 with rows of unit stride. 64 invocations a
+// dx[i,j] = y[i,j] * (dy[i,j] - sum_k y[i,k] * dy[i,k]); y, dy, dx [rows,n] with rows of unit stride. 64 invocations a
 // row, in two passes.
-#pragma shaders softmax_backward_rows
+#pragma shaders softmax_backward_rows; softmax_backward_rows_f16 F16; softmax_backward_rows_bf16 BF16
 #extension GL_GOOGLE_include_directive : require
 #include "rows.glsl"
 
 layout(constant_id = 0) const bool VECTOR_Y = false;
 layout(constant_id = 1) const bool VECTOR_DY = false;
 layout(constant_id = 2) const bool VECTOR_DX = false;
-layout(set = 0, binding = 0) readonly buffer Y { float y[]; };
-layout(set = 0, binding = 0) readonly buffer Y4 { vec4 y4[]; };
-layout(set = 0, binding = 1) readonly buffer Dy { float dy[]; };
-layout(set = 0, binding = 1) readonly buffer Dy4 { vec4 dy4[]; };
-layout(set = 0, binding = 2) writeonly buffer Dx { float dx[]; };
-layout(set = 0, binding = 2) writeonly buffer Dx4 { vec4 dx4[]; };
+layout(set = 0, binding = 0) readonly buffer Y { STORED y[]; };
+layout(set = 0, binding = 0) readonly buffer Y4 { STORED4 y4[]; };
+layout(set = 0, binding = 1) readonly buffer Dy { STORED dy[]; };
+layout(set = 0, binding = 1) readonly buffer Dy4 { STORED4 dy4[]; };
+layout(set = 0, binding = 2) writeonly buffer Dx { STORED dx[]; };
+layout(set = 0, binding = 2) writeonly buffer Dx4 { STORED4 dx4[]; };
 layout(push_constant) uniform Push {
   uint rows, n;
   uint y_first, y_ld, dy_first, dy_ld, dx_first, dx_ld;
 };
-DEFINE_LOAD4(load_y, y, y4, VECTOR_Y)
-DEFINE_LOAD4(load_dy, dy, dy4, VECTOR_DY)
-DEFINE_STORE4(store_dx, dx, dx4, VECTOR_DX)
+DEFINE_LOAD4_STORED(load_y, y, y4, VECTOR_Y)
+DEFINE_LOAD4_STORED(load_dy, dy, dy4, VECTOR_DY)
+DEFINE_STORE4_STORED(store_dx, dx, dx4, VECTOR_DX)
 DEFINE_REDUCE(row_sum, PLUS)
 
 void main() {

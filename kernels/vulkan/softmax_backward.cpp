@@ -2,6 +2,8 @@
 #include "kernels/vulkan/rows.hpp"
 #include "ops/softmax_backward.hpp"
 #include "shaders/softmax_backward_rows.hpp"
+#include "shaders/softmax_backward_rows_bf16.hpp"
+#include "shaders/softmax_backward_rows_f16.hpp"
 
 namespace assay::vulkan::of_softmax_backward {
 namespace {
@@ -17,8 +19,10 @@ void run(const ops::SoftmaxBackwardArgs& args, Device& device) {
   const std::array vector{vectors(args.y, bindings[0]), vectors(args.dy, bindings[1]), vectors(args.dx, bindings[2])};
   const SoftmaxBackwardPush push{u32(args.rows),    u32(args.n),      bindings[0].first, step(args.y, 0),
                                  bindings[1].first, step(args.dy, 0), bindings[2].first, step(args.dx, 0)};
-  target.dispatch({.name = shaders::softmax_backward_rows.name,
-                   .module = shaders::softmax_backward_rows.module,
+  const Shader& shader = variant(args.y.dtype(), shaders::softmax_backward_rows, shaders::softmax_backward_rows_f16,
+                                 shaders::softmax_backward_rows_bf16);
+  target.dispatch({.name = shader.name,
+                   .module = shader.module,
                    .specialization = vector,
                    .bindings = bindings,
                    .push = bytes_of(push),
@@ -30,11 +34,18 @@ std::optional<std::string> refuse(const ops::SoftmaxBackwardArgs& args) {
   return refuse_large(args.y, args.dy, args.dx);
 }
 
-const KernelRegistration rows{{.id = "softmax_backward/vulkan/rows",
-                               .arithmetic = kShaderArithmetic,
-                               .summary = "64 invocations a row, two passes, tree reduction in shared memory",
-                               .run = &run_typed<ops::SoftmaxBackwardArgs, &run>,
-                               .refuse = &refuse_typed<ops::SoftmaxBackwardArgs, &refuse>}};
+KernelRegistration add(DType storage, std::string_view id) {
+  return KernelRegistration({.id = id,
+                             .arithmetic = kShaderArithmetic,
+                             .storage = storage,
+                             .summary = "64 invocations a row, two passes, tree reduction in shared memory",
+                             .run = &run_typed<ops::SoftmaxBackwardArgs, &run>,
+                             .refuse = &refuse_typed<ops::SoftmaxBackwardArgs, &refuse>});
+}
+
+const KernelRegistration registrations[] = {add(DType::f32, "softmax_backward/vulkan/rows"),
+                                            add(DType::f16, "softmax_backward/vulkan/rows_f16"),
+                                            add(DType::bf16, "softmax_backward/vulkan/rows_bf16")};
 
 }  // namespace
 }  // namespace assay::vulkan::of_softmax_backward

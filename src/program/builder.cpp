@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "contract/composition.hpp"
 #include "core/errors.hpp"
@@ -235,6 +236,7 @@ std::vector<Value> Builder::call(std::string_view name, std::span<const Value> r
                      fmt::format("see assay explain {}", name));
 
   contract::DimBinding binding(op, where);
+  std::optional<DType> stored;  // the format of the tensors whose contract leaves it open
   for (std::size_t i = 0; i < read.size(); ++i) {
     expect_current(reads[i], where);
     const TensorInfo& info = op.tensors[static_cast<std::size_t>(read[i])];
@@ -244,6 +246,12 @@ std::vector<Value> Builder::call(std::string_view name, std::span<const Value> r
                        fmt::format("{} is {}, and the contract wants {} in {}", program_[reads[i]].name,
                                    assay::name(storage.dtype), info.name, assay::name(info.dtype)),
                        "pass a value of that type");
+    if (info.storage && stored.value_or(storage.dtype) != storage.dtype)
+      throw InputError(where,
+                       fmt::format("{} is {}, and a tensor before it {}", program_[reads[i]].name,
+                                   assay::name(storage.dtype), assay::name(*stored)),
+                       "pass values of one storage format");
+    if (info.storage) stored = storage.dtype;
     binding.shape(read[i], program_[reads[i]].shape);
   }
   for (const NamedDim& d : dims) binding.dim(d.name, d.extent);
@@ -269,7 +277,8 @@ std::vector<Value> Builder::call(std::string_view name, std::span<const Value> r
     Value& tensor = step.tensors[static_cast<std::size_t>(t)];
     const std::string result_name = fmt::format("{}.{}", step.label, info.name);
     if (info.role == Role::out) {
-      tensor = whole({result_name, Kind::temporary, info.dtype, 0}, info.shape(step.dims));
+      const DType dtype = info.storage ? stored.value_or(info.dtype) : info.dtype;
+      tensor = whole({result_name, Kind::temporary, dtype, 0}, info.shape(step.dims));
       program_.values.back().version = write(program_.values.back());
     } else {
       ValueInfo after = program_[tensor];

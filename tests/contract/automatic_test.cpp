@@ -48,7 +48,8 @@ TEST_F(AutomaticContract, ConditionsReadElementsOnTheHost) {
   const std::vector<float> table(6, 1);
   std::vector<float> y(4);
   std::vector<std::int32_t> ids{2, 1};
-  const ops::EmbeddingArgs call{2, 3, 2, {ids.data(), {2}}, {table.data(), {3, 2}}, {y.data(), {2, 2}}};
+  const ops::EmbeddingArgs call{
+      2, 3, 2, {ids.data(), {2}}, View<const float>{table.data(), {3, 2}}, View<float>{y.data(), {2, 2}}};
   set_level(Level::pre);
   EXPECT_NO_THROW(ops::embedding(call, automatic));
   ids[1] = 3;

@@ -85,7 +85,7 @@ TEST(FarDevice, RequiresClausesThatReadElementsWaitForTheDevice) {
                       .source = "tests/contract/far_device_test.cpp",
                       .summary = "of this test",
                       .run = &run_typed<ops::EmbeddingArgs, &writes_nothing>};
-  const ops::EmbeddingArgs args{2, 3, 2, {far(ids), {2}}, {far(table), {3, 2}}, {far(y), {2, 2}}};
+  const ops::EmbeddingArgs args{2, 3, 2, {far(ids), {2}}, View<float>{far(table), {3, 2}}, View<float>{far(y), {2, 2}}};
   FarDevice device;
   EXPECT_THROW(ops::embedding(args, kernel, device), ContractViolation);
   device.queued = [&] { ids[1] = 0; };

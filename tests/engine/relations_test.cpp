@@ -84,10 +84,11 @@ TEST(Relations, SplitSumsOfAnyOrderAreRight) {
 /// Adds gradients of tokens to their rows in random order, as atomics do.
 void rows_by_atomics(const Call& call, Device&) {
   const auto args = ops::EmbeddingBackwardArgs::unpack(call);
+  const auto dy = args.dy.as<const float>();
   for (Index r = 0; r < args.dtable.dim(0); ++r)
     for (Index j = 0; j < args.dtable.dim(1); ++j) args.dtable(r, j) = 0;
   for (const Index t : shuffled(args.dy.dim(0)))
-    for (Index j = 0; j < args.dy.dim(1); ++j) args.dtable(args.ids(t), j) += args.dy(t, j);
+    for (Index j = 0; j < args.dy.dim(1); ++j) args.dtable(args.ids(t), j) += dy(t, j);
 }
 
 TEST(Relations, GradientsByAtomicsAreRight) {
@@ -101,18 +102,20 @@ TEST(Relations, GradientsByAtomicsAreRight) {
 template <bool Wrong>
 void split_where_few(const Call& call, Device&) {
   const auto args = ops::SoftmaxArgs::unpack(call);
+  const auto x = args.x.as<const float>();
+  const auto y = args.y.as<float>();
   const bool split = args.rows <= 8;
   for (Index i = 0; i < args.rows; ++i) {
     float largest = -INFINITY;
-    for (Index j = 0; j < args.n; ++j) largest = std::fmax(largest, args.x(i, j));
+    for (Index j = 0; j < args.n; ++j) largest = std::fmax(largest, x(i, j));
     const float shift = largest == -INFINITY ? 0 : largest;
     float halves[2] = {0, 0};
     for (Index j = 0; j < args.n; ++j) {
-      args.y(i, j) = std::exp(args.x(i, j) - shift);
-      if (!(Wrong && split && args.n >= 32 && j == args.n / 2)) halves[split && j >= args.n / 2] += args.y(i, j);
+      y(i, j) = std::exp(x(i, j) - shift);
+      if (!(Wrong && split && args.n >= 32 && j == args.n / 2)) halves[split && j >= args.n / 2] += y(i, j);
     }
     const float sum = halves[0] + halves[1];
-    for (Index j = 0; j < args.n; ++j) args.y(i, j) = sum == 0 ? 0 : args.y(i, j) / sum;
+    for (Index j = 0; j < args.n; ++j) y(i, j) = sum == 0 ? 0 : y(i, j) / sum;
   }
 }
 
@@ -204,7 +207,7 @@ void from_logsumexp(const Call& call, Device& device) {
   const auto args = ops::CrossEntropyArgs::unpack(call);
   float losses = 0;
   for (Index i = 0; i < args.rows; ++i) {
-    const float logit = args.logits(i, args.targets(i));
+    const float logit = args.logits.as<const float>()(i, args.targets(i));
     args.loss(i) = args.weights(args.targets(i)) * (args.logsumexp(i) - (Wrong ? widen(to_bfloat16(logit)) : logit));
     losses += args.loss(i);
   }

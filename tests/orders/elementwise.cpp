@@ -30,16 +30,19 @@ auto forward(One one) {
 template <class Gate, class Up>
 auto backward(Gate of_gate, Up of_up) {
   return [=](const SiluMulBackwardArgs& a) {
+    const auto gate = a.gate.as<const float>(), up = a.up.as<const float>(), dy = a.dy.as<const float>();
+    const auto dgate = a.dgate.as<float>(), dup = a.dup.as<float>();
     for (Index i = 0; i < a.rows; ++i)
       for (Index j = 0; j < a.n; ++j) {
-        a.dgate(i, j) = of_gate(a.gate(i, j), a.up(i, j), a.dy(i, j));
-        a.dup(i, j) = of_up(a.gate(i, j), a.dy(i, j));
+        dgate(i, j) = of_gate(gate(i, j), up(i, j), dy(i, j));
+        dup(i, j) = of_up(gate(i, j), dy(i, j));
       }
   };
 }
 
 /// Sorts tokens by their row and sums each row in parts of 10.
 void sorted(const EmbeddingBackwardArgs& a) {
+  const auto dy = a.dy.as<const float>();
   std::vector<Index> order(static_cast<std::size_t>(a.t));
   std::iota(order.begin(), order.end(), Index{0});
   std::ranges::stable_sort(order, {}, [&](Index t) { return a.ids(t); });
@@ -49,8 +52,7 @@ void sorted(const EmbeddingBackwardArgs& a) {
       float part = 0;
       const auto row = a.ids(order[first]);
       std::size_t next = first;
-      for (; next < order.size() && next < first + 10 && a.ids(order[next]) == row; ++next)
-        part += a.dy(order[next], c);
+      for (; next < order.size() && next < first + 10 && a.ids(order[next]) == row; ++next) part += dy(order[next], c);
       a.dtable(row, c) += part;
       first = next;
     }
@@ -58,9 +60,10 @@ void sorted(const EmbeddingBackwardArgs& a) {
 }
 /// A possible order of atomics: from the last token.
 void backwards(const EmbeddingBackwardArgs& a) {
+  const auto dy = a.dy.as<const float>();
   for (Index c = 0; c < a.h; ++c) {
     for (Index row = 0; row < a.v; ++row) a.dtable(row, c) = 0;
-    for (Index t = a.t; t-- > 0;) a.dtable(a.ids(t), c) += a.dy(t, c);
+    for (Index t = a.t; t-- > 0;) a.dtable(a.ids(t), c) += dy(t, c);
   }
 }
 

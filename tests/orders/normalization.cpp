@@ -43,51 +43,60 @@ void weight_first(const RmsnormArgs& a) {
 
 template <class Row>
 void backward(const RmsnormBackwardArgs& a, Row row, bool product_first) {
+  const auto x = a.x.as<const float>(), dy = a.dy.as<const float>();
   for (Index i = 0; i < a.rows; ++i) row(a, i);
   for (Index j = 0; j < a.n; ++j) {
     float sum = 0;
     for (Index i = 0; i < a.rows; ++i)
-      sum += product_first ? a.dy(i, j) * a.x(i, j) * a.rrms(i) : a.dy(i, j) * (a.x(i, j) * a.rrms(i));
+      sum += product_first ? dy(i, j) * x(i, j) * a.rrms(i) : dy(i, j) * (x(i, j) * a.rrms(i));
     a.dweight(j) = sum;
   }
 }
 /// Computes rrms / n times (n a - xn sum).
 void torch_row(const RmsnormBackwardArgs& a, Index i) {
+  const auto x = a.x.as<const float>(), dy = a.dy.as<const float>();
+  const auto dx = a.dx.as<float>();
   const float n = static_cast<float>(a.n), r = a.rrms(i), factor = (1 / n) * r;
   float sum = 0;
-  for (Index j = 0; j < a.n; ++j) sum += a.dy(i, j) * a.weight(j) * a.x(i, j) * r;
+  for (Index j = 0; j < a.n; ++j) sum += dy(i, j) * a.weight(j) * x(i, j) * r;
   for (Index j = 0; j < a.n; ++j) {
-    float g = n * a.weight(j) * a.dy(i, j);
-    g -= a.x(i, j) * r * sum;
-    a.dx(i, j) = g * factor;
+    float g = n * a.weight(j) * dy(i, j);
+    g -= x(i, j) * r * sum;
+    dx(i, j) = g * factor;
   }
 }
 void apex_row(const RmsnormBackwardArgs& a, Index i) {
+  const auto x = a.x.as<const float>(), dy = a.dy.as<const float>();
+  const auto dx = a.dx.as<float>();
   const float n = static_cast<float>(a.n), r = a.rrms(i), factor = (1 / n) * r;
   float sum = 0;
-  for (Index j = 0; j < a.n; ++j) sum += a.dy(i, j) * a.weight(j) * (a.x(i, j) * r);
+  for (Index j = 0; j < a.n; ++j) sum += dy(i, j) * a.weight(j) * (x(i, j) * r);
   for (Index j = 0; j < a.n; ++j) {
-    float g = n * (a.dy(i, j) * a.weight(j));
-    g -= (a.x(i, j) * r) * sum;
-    a.dx(i, j) = g * factor;
+    float g = n * (dy(i, j) * a.weight(j));
+    g -= (x(i, j) * r) * sum;
+    dx(i, j) = g * factor;
   }
 }
 void liger_row(const RmsnormBackwardArgs& a, Index i) {
+  const auto x = a.x.as<const float>(), dy = a.dy.as<const float>();
+  const auto dx = a.dx.as<float>();
   const float n = static_cast<float>(a.n), r = a.rrms(i);
   float sum = 0;
-  for (Index j = 0; j < a.n; ++j) sum += (a.dy(i, j) * a.weight(j)) * a.x(i, j);
+  for (Index j = 0; j < a.n; ++j) sum += (dy(i, j) * a.weight(j)) * x(i, j);
   for (Index j = 0; j < a.n; ++j) {
-    float g = r * (a.dy(i, j) * a.weight(j));
-    g += r * (-(1 / n) * r * r * sum * a.x(i, j));
-    a.dx(i, j) = g;
+    float g = r * (dy(i, j) * a.weight(j));
+    g += r * (-(1 / n) * r * r * sum * x(i, j));
+    dx(i, j) = g;
   }
 }
 void ggml_row(const RmsnormBackwardArgs& a, Index i) {
+  const auto x = a.x.as<const float>(), dy = a.dy.as<const float>();
+  const auto dx = a.dx.as<float>();
   const float n = static_cast<float>(a.n), r = a.rrms(i);
   double sum = 0;
-  for (Index j = 0; j < a.n; ++j) sum += static_cast<double>(a.dy(i, j) * a.weight(j) * a.x(i, j));
+  for (Index j = 0; j < a.n; ++j) sum += static_cast<double>(dy(i, j) * a.weight(j) * x(i, j));
   const auto along = static_cast<float>(-sum) * (r * r / n);
-  for (Index j = 0; j < a.n; ++j) a.dx(i, j) = (a.x(i, j) * along + a.dy(i, j) * a.weight(j)) * r;
+  for (Index j = 0; j < a.n; ++j) dx(i, j) = (x(i, j) * along + dy(i, j) * a.weight(j)) * r;
 }
 
 Order gradient(std::string_view project, std::string_view place, std::string_view words,

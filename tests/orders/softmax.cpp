@@ -27,13 +27,14 @@ float largest(Index n, At at) {
 
 template <class Sum, bool reciprocal>
 void two_passes(const SoftmaxArgs& a) {
+  const auto x = a.x.as<const float>();
+  const auto y = a.y.as<float>();
   for (Index i = 0; i < a.rows; ++i) {
-    const float most = largest(a.n, [&](Index j) { return a.x(i, j); });
+    const float most = largest(a.n, [&](Index j) { return x(i, j); });
     Sum sum = 0;
-    for (Index j = 0; j < a.n; ++j) sum += a.y(i, j) = most == -INFINITY ? 0 : std::exp(a.x(i, j) - most);
+    for (Index j = 0; j < a.n; ++j) sum += y(i, j) = most == -INFINITY ? 0 : std::exp(x(i, j) - most);
     const auto inverse = static_cast<float>(1 / sum), total = static_cast<float>(sum);
-    for (Index j = 0; j < a.n; ++j)
-      a.y(i, j) = most == -INFINITY ? 0 : reciprocal ? a.y(i, j) * inverse : a.y(i, j) / total;
+    for (Index j = 0; j < a.n; ++j) y(i, j) = most == -INFINITY ? 0 : reciprocal ? y(i, j) * inverse : y(i, j) / total;
   }
 }
 
@@ -58,33 +59,40 @@ Running running(Index n, Index tile, At at) {
 }
 template <Index tile>
 void online(const SoftmaxArgs& a) {
+  const auto x = a.x.as<const float>();
+  const auto y = a.y.as<float>();
   for (Index i = 0; i < a.rows; ++i) {
-    const Running r = running(a.n, tile, [&](Index j) { return a.x(i, j); });
-    for (Index j = 0; j < a.n; ++j) a.y(i, j) = r.most == -INFINITY ? 0 : std::exp(a.x(i, j) - r.most) / r.sum;
+    const Running r = running(a.n, tile, [&](Index j) { return x(i, j); });
+    for (Index j = 0; j < a.n; ++j) y(i, j) = r.most == -INFINITY ? 0 : std::exp(x(i, j) - r.most) / r.sum;
   }
 }
 
 void two_products(const SoftmaxBackwardArgs& a) {
+  const auto y = a.y.as<const float>(), dy = a.dy.as<const float>();
+  const auto dx = a.dx.as<float>();
   for (Index i = 0; i < a.rows; ++i) {
     float sum = 0;
-    for (Index j = 0; j < a.n; ++j) sum += a.dy(i, j) * a.y(i, j);
-    for (Index j = 0; j < a.n; ++j) a.dx(i, j) = a.dy(i, j) * a.y(i, j) - a.y(i, j) * sum;
+    for (Index j = 0; j < a.n; ++j) sum += dy(i, j) * y(i, j);
+    for (Index j = 0; j < a.n; ++j) dx(i, j) = dy(i, j) * y(i, j) - y(i, j) * sum;
   }
 }
 void difference(const SoftmaxBackwardArgs& a) {
+  const auto y = a.y.as<const float>(), dy = a.dy.as<const float>();
+  const auto dx = a.dx.as<float>();
   for (Index i = 0; i < a.rows; ++i) {
     float sum = 0;
-    for (Index j = a.n; j-- > 0;) sum += a.y(i, j) * a.dy(i, j);
-    for (Index j = 0; j < a.n; ++j) a.dx(i, j) = (a.dy(i, j) - sum) * a.y(i, j);
+    for (Index j = a.n; j-- > 0;) sum += y(i, j) * dy(i, j);
+    for (Index j = 0; j < a.n; ++j) dx(i, j) = (dy(i, j) - sum) * y(i, j);
   }
 }
 
 /// (x - m) - log(sum), in two passes or online.
 template <Index tile>
 void log_softmax(const CrossEntropyArgs& a) {
+  const auto logits = a.logits.as<const float>();
   float losses = 0, weights = 0;
   for (Index i = 0; i < a.rows; ++i) {
-    const auto at = [&](Index j) { return a.logits(i, j); };
+    const auto at = [&](Index j) { return logits(i, j); };
     Running r;
     if (tile > 0) {
       r = running(a.classes, std::max<Index>(tile, 1), at);
@@ -105,10 +113,12 @@ void log_softmax(const CrossEntropyArgs& a) {
 /// Calls `one` for each element with the row's weight and its gradient dloss + dtotal / normalizer.
 template <class One>
 void gradient(const CrossEntropyBackwardArgs& a, One one) {
+  const auto logits = a.logits.as<const float>();
+  const auto dlogits = a.dlogits.as<float>();
   for (Index i = 0; i < a.rows; ++i)
     for (Index j = 0; j < a.classes; ++j)
-      a.dlogits(i, j) = one(std::exp(a.logits(i, j) - a.logsumexp(i)), a.weights(a.targets(i)),
-                            a.dloss(i) + a.dtotal(0) / a.normalizer(0), j == a.targets(i));
+      dlogits(i, j) = one(std::exp(logits(i, j) - a.logsumexp(i)), a.weights(a.targets(i)),
+                          a.dloss(i) + a.dtotal(0) / a.normalizer(0), j == a.targets(i));
 }
 
 }  // namespace

@@ -28,8 +28,9 @@ Kernel altered(std::string_view id, const std::function<void(const ops::SiluArgs
 }
 
 void for_each(const ops::SiluArgs& args, const std::function<void(float&)>& f) {
+  const auto y = args.y.as<float>();
   for (Index i = 0; i < args.m; ++i)
-    for (Index j = 0; j < args.n; ++j) f(args.y(i, j));
+    for (Index j = 0; j < args.n; ++j) f(y(i, j));
 }
 
 Rejection judged(std::string_view name, const Kernel& k) {
@@ -81,7 +82,8 @@ TEST(Calls, MemoryBefore) {
 /// One store past the end: detected by sentinels.
 TEST(Calls, Sentinels) {
   const Kernel spilling = altered("silu/cpu/spilling", [](const ops::SiluArgs& args) {
-    if (args.m > 0 && args.n > 0) (&args.y(args.m - 1, args.n - 1))[1] = 0;
+    const auto y = args.y.as<float>();
+    if (args.m > 0 && args.n > 0) (&y(args.m - 1, args.n - 1))[1] = 0;
   });
   EXPECT_TRUE(judged("ggml", spilling));
   EXPECT_TRUE(judged("assay", spilling));

@@ -12,6 +12,7 @@
 
 #include "blocks.hpp"
 #include "core/errors.hpp"
+#include "core/half.hpp"
 #include "on_device.hpp"
 #include "serve/trace.hpp"
 
@@ -52,6 +53,23 @@ TEST_P(Sessions, ReuseOfMemoryChangesNoBit) {
     EXPECT_LT(reusing.plan().bytes, apart.plan().bytes);
     EXPECT_EQ(results(reusing, d, c), results(apart, d, c)) << c.name;
   }
+}
+
+/// Results are stored as what is read: 1 + 2^-9 is 1 in bfloat16.
+TEST_P(Sessions, Run16BitFormats) {
+  Builder b;
+  const Value x = b.input("x", {1, 2}, DType::bf16), r = b.input("r", {1, 2}, DType::bf16),
+              wide = b.input("wide", {1, 2});
+  const Value y = residual_add(b, x, r, 1), z = residual_add(b, y, r, 1);
+  EXPECT_THROW(residual_add(b, x, wide, 1), InputError);
+  b.output(z);
+  Session session(b.take(), *device_);
+  session.set(x, std::vector<BFloat16>{to_bfloat16(1), to_bfloat16(-3)});
+  session.set(r, std::vector<BFloat16>{to_bfloat16(0x1p-9F), to_bfloat16(0.5F)});
+  session.run();
+  std::vector<float> got;
+  for (const BFloat16 v : session.get<BFloat16>(z)) got.push_back(widen(v));
+  EXPECT_EQ(got, (std::vector<float>{1, -2}));
 }
 
 /// R7: what is computed again has the bits of what was kept.

@@ -2,15 +2,60 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 
 #include "core/half.hpp"
 
 namespace assay::falsify {
 
+namespace {
+
+/// Returns the position up to `last` whose angle is next to a multiple of a quarter turn: the largest denominator of a
+/// convergent of the frequency in quarter turns.
+Index position_near_an_axis(long double frequency, Index last) {
+  long double rest = frequency * 2 / std::numbers::pi_v<long double>;
+  long double latest = 0, before = 1;
+  while (true) {
+    const long double digit = std::floor(rest), next = digit * latest + before;
+    if (next > static_cast<long double>(last)) return static_cast<Index>(latest);
+    before = latest;
+    latest = next;
+    if (rest - digit < 0x1p-40L) return static_cast<Index>(latest);
+    rest = 1 / (rest - digit);
+  }
+}
+
+/// Places each row far out where one of its pairs lies next to an axis, the best of eight, and clears one element of
+/// each pair: the small component of the rotated pair then shows errors of the angle that no other draw does.
+void near_axes(Problem& problem, Random& random) {
+  const Index last = problem.op->tensors[kPositions].most(problem.dims), d = problem.dims[2];
+  const std::size_t width = static_cast<std::size_t>(problem.dims[1] * d);
+  for (std::size_t row = 0; row < problem.values[kPositions].size(); ++row) {
+    long double largest = 0;
+    for (int tries = 0; tries < 8; ++tries) {
+      const auto pair = static_cast<long double>(random.between(0, d / 2 - 1));
+      const long double frequency = std::pow(static_cast<long double>(problem.params[kTheta]), -2 * pair / d);
+      const Index position = position_near_an_axis(frequency, last);
+      const long double distance = std::fabs(std::remainder(frequency * position, std::numbers::pi_v<long double> / 2));
+      if (position <= largest * distance) continue;
+      largest = position / distance;
+      problem.values[kPositions][row] = static_cast<float>(position);
+    }
+    const bool first = random.chance(0.5), neighbours = problem.params[kInterleaved] != 0;
+    for (std::size_t e = 0; e < width; ++e) {
+      const Index in_head = static_cast<Index>(e) % d;
+      if ((neighbours ? in_head % 2 == 0 : in_head < d / 2) == first) problem.values[kFrom][row * width + e] = 0;
+    }
+  }
+}
+
+}  // namespace
+
 void rope_positions(Problem& problem, Strategy strategy, Random& random) {
   std::vector<float>& positions = problem.values[kPositions];
   const auto rows = static_cast<Index>(positions.size());
   if (rows == 0 || strategy == Strategy::distinct_index || random.chance(0.25)) return;
+  if (strategy != Strategy::nonfinite && random.chance(0.2)) return near_axes(problem, random);
   const Index last = problem.op->tensors[kPositions].most(problem.dims), longest = random.between(1, rows);
   const bool alike = random.chance(0.25);  // sequences of one length
   for (Index row = 0; row < rows;) {

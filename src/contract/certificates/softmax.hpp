@@ -9,7 +9,7 @@ namespace assay::contract {
 /// = (1 + s) sum t_k, y_j = t_j / T (1 + q) (1 + r_j): s is the sum's growth, q the error of the quotient, r_j that of
 /// the exponential and rescalings. The sum and the quotient may round their terms separately: |r_j| is at most twice
 /// the library's error of exp(x_j - m). A row of zeros is correct if all of x is -inf; rows with NaN or +inf in x are
-/// skipped. O(rows n) in double.
-Certified distributions(View<const float> x, View<const float> y);
+/// skipped. The store rounds each y_j once more. O(rows n) in double.
+Certified distributions(const StorageView& x, const StorageView& y);
 
 }  // namespace assay::contract

@@ -171,8 +171,14 @@ void Context::create_device() {
   timestamp_bits = physical.getQueueFamilyProperties()[family].timestampValidBits;
   const float priority = 1;
   const vk::DeviceQueueCreateInfo queues({}, family, 1, &priority);
-  // No feature is enabled: robustBufferAccess, above all, would hide an access outside a buffer.
-  device = physical.createDeviceUnique({{}, queues, {}, extensions, nullptr});
+  const auto offered = physical.getFeatures2<vk::PhysicalDeviceFeatures2, vk::PhysicalDeviceVulkan11Features>();
+  stores_16_bits = offered.get<vk::PhysicalDeviceVulkan11Features>().storageBuffer16BitAccess == VK_TRUE;
+  vk::PhysicalDeviceVulkan11Features wanted;
+  wanted.storageBuffer16BitAccess = stores_16_bits ? VK_TRUE : VK_FALSE;
+  // No other feature is enabled: robustBufferAccess, above all, would hide an access outside a buffer.
+  vk::DeviceCreateInfo info({}, queues, {}, extensions, nullptr);
+  info.pNext = &wanted;
+  device = physical.createDeviceUnique(info);
   queue = device->getQueue(family, 0);
 }
 

@@ -33,7 +33,8 @@ struct Context {
   vk::PhysicalDeviceLimits limits;
   vk::PhysicalDeviceMemoryProperties memory;
   vk::DeviceSize max_allocation = 0;
-  bool memory_budget = false;  ///< VK_EXT_memory_budget: the driver reports free memory
+  bool memory_budget = false;   ///< VK_EXT_memory_budget: the driver reports free memory
+  bool stores_16_bits = false;  ///< storageBuffer16BitAccess: shaders read and write 16-bit elements of buffers
   std::string description;
 
  private:

@@ -354,7 +354,9 @@ std::vector<std::string> VulkanDevice::take_messages() {
   return std::exchange(messages.texts, {});
 }
 
-StorageBinding VulkanDevice::bind(const void* address, std::size_t bytes) const {
+StorageBinding VulkanDevice::bind(const void* address, std::size_t bytes, std::size_t element) const {
+  if (element < 4 && !impl_->context.stores_16_bits)
+    throw Unavailable("vulkan binding of a 16-bit tensor", "this device lacks the feature storageBuffer16BitAccess");
   if (bytes == 0) return {};
   const vulkan::Allocation* const allocation = impl_->preparing ? nullptr : &impl_->memory.find(address, bytes);
   const std::size_t capacity = allocation == nullptr ? bytes : allocation->bytes;
@@ -362,12 +364,14 @@ StorageBinding VulkanDevice::bind(const void* address, std::size_t bytes) const 
   if (capacity > limit)
     throw Unavailable("vulkan binding", "an allocation of " + std::to_string(capacity) +
                                             " bytes; shaders of this device reach " + std::to_string(limit));
-  if (allocation == nullptr) return {.elements = static_cast<std::uint32_t>(capacity / 4)};
+  if (allocation == nullptr) return {.elements = static_cast<std::uint32_t>(capacity / element)};
   const std::uintptr_t offset = reinterpret_cast<std::uintptr_t>(address) - allocation->address;
-  if (offset % 4 != 0) throw DeviceError("bind", "misaligned address", "tensors start at multiples of 4 bytes");
+  if (offset % element != 0)
+    throw DeviceError("bind", "misaligned address",
+                      "tensors start at multiples of " + std::to_string(element) + " bytes");
   return {.allocation = reinterpret_cast<void*>(allocation->address),
-          .first = static_cast<std::uint32_t>(offset / 4),
-          .elements = static_cast<std::uint32_t>(allocation->bytes / 4)};
+          .first = static_cast<std::uint32_t>(offset / element),
+          .elements = static_cast<std::uint32_t>(allocation->bytes / element)};
 }
 
 void VulkanDevice::dispatch(const SpirvDispatch& asked) {

@@ -28,7 +28,7 @@ struct VulkanOptions {
   static VulkanOptions from_environment();
 };
 
-/// A storage buffer of a dispatch: a whole allocation, and the 4-byte element at which the tensor's view starts.
+/// A storage buffer of a dispatch: a whole allocation, and the element, of 4 bytes or 2, at which the tensor's view starts.
 /// Shaders get the whole allocation, so that the driver does not drop a store outside the view, and the store reaches
 /// the surrounding sentinels.
 struct StorageBinding {
@@ -80,7 +80,9 @@ class VulkanDevice final : public Device {
 
   /// Returns the allocation that contains [address, address + bytes). Throws DeviceError if there is none, and
   /// Unavailable if the allocation is too large for a shader of this device. Zero bytes give a null binding.
-  StorageBinding bind(const void* address, std::size_t bytes) const;
+  /// The view starts at a multiple of its element of 2 or 4 bytes; Unavailable, too, if shaders of this device have no
+  /// 16-bit elements.
+  StorageBinding bind(const void* address, std::size_t bytes, std::size_t element = 4) const;
 
   /// Records a dispatch, which sees the results of earlier ones and runs in synchronize() at the latest. A dispatch of
   /// no groups records nothing. Throws Unavailable if it exceeds the device's limits, DeviceError if the driver fails
