@@ -23,11 +23,16 @@ using contract::Certified;
 constexpr float kInf = std::numeric_limits<float>::infinity();
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 
+Certified distributions(const std::vector<float>& x, const std::vector<float>& y, const Shape& shape) {
+  const auto view = [&](const std::vector<float>& v) { return StorageView(View<const float>(v.data(), shape)); };
+  return contract::distributions(view(x), view(y));
+}
+
 TEST(SoftmaxCertificate, RowsSumToOneAndHoldNothingNegative) {
   const Index n = 4;
   const std::vector<float> x{0, 0, 0, 0, 1, 1, -kInf, 1};
   std::vector<float> y{0.25f, 0.25f, 0.25f, 0.25f, 1 / 3.0f, 1 / 3.0f, 0, 1 / 3.0f};
-  const auto holds = [&] { return contract::distributions({x.data(), {2, n}}, {y.data(), {2, n}}).holds; };
+  const auto holds = [&] { return distributions(x, y, {2, n}).holds; };
   EXPECT_TRUE(holds());
   // Bounds of four terms are a few units of 2^-24: an error of tens of units must fail.
   for (float wrong : {0.25f + 0x1p-18f, 0.25f - 0x1p-18f, 0.5f, kNaN}) {
@@ -45,12 +50,11 @@ TEST(SoftmaxCertificate, RowsSumToOneAndHoldNothingNegative) {
 TEST(SoftmaxCertificate, AMaskedRowIsZero) {
   const std::vector<float> x{-kInf, -kInf};
   std::vector<float> y{0, 0};
-  const auto holds = [&] { return contract::distributions({x.data(), {1, 2}}, {y.data(), {1, 2}}).holds; };
+  const auto holds = [&] { return distributions(x, y, {1, 2}).holds; };
   EXPECT_TRUE(holds());
   y = {0.5f, 0.5f};
   EXPECT_FALSE(holds());
-  EXPECT_EQ(contract::distributions({x.data(), {1, 2}}, {y.data(), {1, 2}}).values,
-            "row 0: y sums to 1, 1 from 0 where 0 is the bound");
+  EXPECT_EQ(distributions(x, y, {1, 2}).values, "row 0: y sums to 1, 1 from 0 where 0 is the bound");
 }
 
 TEST(RmsnormCertificate, RowsHaveAUnitMeanSquare) {
