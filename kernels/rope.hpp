@@ -37,7 +37,7 @@ ASSAY_EVERYWHERE inline std::uint64_t phase_of(std::uint64_t multiplier, std::ui
   return multiplier * upper + __umul64hi(multiplier, lower);
 #else
   __extension__ using Wide = unsigned __int128;
-  return multiplier * upper + static_cast<std::uint64_t>(static_cast<Wide>(multiplier) * lower >> 63);
+  return multiplier * upper + static_cast<std::uint64_t>(static_cast<Wide>(multiplier) * lower >> 64);
 #endif
 }
 
