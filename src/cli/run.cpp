@@ -20,6 +20,7 @@
 #include "falsify/program/check.hpp"
 #include "program/model/configuration.hpp"
 #include "program/model/decode.hpp"
+#include "program/model/gguf.hpp"
 #include "program/model/parameters.hpp"
 #include "program/model/safetensors.hpp"
 #include "program/operations.hpp"
@@ -35,7 +36,7 @@ using program::Session;
 using Clock = std::chrono::steady_clock;
 
 struct Options : Output {
-  std::string model, tokens = "1", backend = "cpu", weights = "f32", temperature = "0", seed = "1", kernel;
+  std::string model, tokens = "1", backend = "cpu", weights, temperature = "0", seed = "1", kernel;
   int count = 16, capacity = 0, chunk = 0, layers = 0;
   bool profile = false, check = false, random = false;
   Index check_every = 0;
@@ -187,7 +188,8 @@ void print(const json& j) {
 
 int run(const Options& o) {
   program::TransformerConfig config = program::read_configuration(o.model);
-  config.weights = parse_format(o.weights), config.trains = false;
+  config.trains = false;
+  if (!o.weights.empty()) config.weights = parse_format(o.weights);
   if (o.layers > 0) config.layers = o.layers;
   const std::vector<std::int32_t> prompt = parse_tokens(o.tokens);
   const double temperature = parse_temperature(o.temperature);
@@ -202,9 +204,14 @@ int run(const Options& o) {
   Decoder decoder(config, {.capacity = o.capacity > 0 ? o.capacity : needed, .chunk = o.chunk}, device, options);
   kernel.expect_taken("model", "`assay run --profile` lists its steps");
   Session& session = decoder.session();
-  const fs::path folder = fs::is_directory(o.model) ? fs::path(o.model) : fs::path(o.model).parent_path();
-  if (o.random) initialize(session, seed);
-  else load(session, program::Weights(folder));
+  const fs::path model = o.model;
+  const bool whole = fs::is_directory(model) || program::is_gguf(model);
+  if (o.random) {
+    initialize(session, seed);
+  } else if (const auto unused = load(session, program::Weights(whole ? model : model.parent_path()));
+             !unused.empty()) {
+    fmt::print(stderr, "assay: {}: no parameter of the model takes {}\n", o.model, fmt::join(unused, ", "));
+  }
   falsify::Random random(seed);
   json j{{"schema", "assay-run/1"},
          {"device", device.description()},
@@ -244,13 +251,15 @@ Command add_run(Parser& parser) {
   auto o = std::make_shared<Options>();
   auto command =
       parser.command("run", "Decodes with a model on a back end: tokens, time of every pass, steps checked", *o);
-  command.option("MODEL", o->model, "Folder with config.json and safetensors, or a config.json with --random")
+  command
+      .option("MODEL", o->model, "Folder with config.json and safetensors, a GGUF file, or a config.json with --random")
       .required();
   command.option("--tokens", o->tokens, "Prompt: ids with commas between them").with_default();
   command.option("--count", o->count, "Tokens to make").with_default().range(1, 1 << 20);
   command.option("--backend", o->backend, "cpu, cuda-host, vulkan or cuda").with_default();
   command.option("--kernel", o->kernel, "A kernel, or a mutant, for every step of its operation");
-  command.option("--weights", o->weights, "Format of the projections' weights: f32, q4_k or nf4").with_default();
+  command.option("--weights", o->weights,
+                 "Format of the projections' weights: f32, q4_k or nf4; f32, or q4_k of a GGUF file that has it");
   command.option("--capacity", o->capacity, "Tokens that the caches hold; as many as are needed").range(1, 1 << 20);
   command.option("--chunk", o->chunk, "Tokens of the prompt that are taken at once; one by one").range(1, 1 << 16);
   command.option("--layers", o->layers, "Only so many layers").range(1, 1 << 16);

@@ -117,11 +117,14 @@ TEST(Joint, EveryShapeIsAffordableSomewhere) {
   }
 }
 
-/// Joint rounds leave other cases unchanged.
+/// Joint rounds leave other cases unchanged. A region beyond 2^20 along the only dim stays: seldom extents give way to it.
 TEST(Joint, TurnsLeaveOtherCasesAlone) {
   for (const OpDescriptor* op : operations()) {
+    std::vector<ShapeRegion> kept;
+    for (const ShapeRegion& region : op->shapes)
+      if (op->dims.size() == 1 && shape_at(*op, region, 0)[0] > 1 << 20) kept.push_back(region);
     OpDescriptor without = *op;
-    without.shapes = {};
+    without.shapes = kept;
     int joint = 0, all = 0;
     for (const Obligation& o : obligations(op->name))
       for (std::uint64_t n = 0; n < 64; ++n) {

@@ -2,6 +2,7 @@
 """`assay run` as users call it: run_test.py ASSAY BACKEND..."""
 import json
 import pathlib
+import struct
 import subprocess
 import sys
 import tempfile
@@ -43,6 +44,18 @@ for backend in backends:
 one, every = decoded(*prompt, "--count", 3, "--check"), decoded(*prompt, "--count", 3, "--check-every", 2)
 expect(every["tokens"] == one["tokens"] and every["checked"]["steps"] == 3 * one["checked"]["steps"],
        f"of 5 tokens of a prompt and 2 more, three are checked: {every['checked']} against {one['checked']}")
+# Models in GGUF: the most likely token is that of transformers (tests/golden/gguf_models.py), by chunks or one by one.
+golden = here.parent / "golden"
+stored = (golden / "gguf.safetensors").read_bytes()
+data = 8 + struct.unpack("<Q", stored[:8])[0]
+for name in ("llama", "qwen2"):
+    begin, end = json.loads(stored[8:data])[name]["data_offsets"]
+    last = struct.unpack("<16d", stored[data + end - 16 * 8:data + end])
+    for backend in backends:
+        for chunk in (0, 3):
+            options = ["--tokens", "3,1,4,1,5,9,2,6", "--count", 1, "--backend", backend, "--check", *(["--chunk", chunk] if chunk else [])]
+            done = run(golden / f"{name}.gguf", "--json", *options)
+            expect(done.returncode == 0 and not done.stderr and json.loads(done.stdout)["tokens"] == [last.index(max(last))], f"{name} {options}: {done}")
 hot = [decoded(*prompt, "--count", 12, "--temperature", "2", "--seed", seed)["tokens"] for seed in (1, 1, 2)]
 expect(hot[0] == hot[1] and hot[0] != hot[2], f"the seed decides the sampling: {hot}")
 

@@ -6,6 +6,7 @@
 
 #include "core/errors.hpp"
 #include "core/files.hpp"
+#include "program/model/gguf.hpp"
 
 namespace assay::program {
 namespace {
@@ -73,6 +74,7 @@ double theta_of(const Reader& c) {
 }  // namespace
 
 TransformerConfig read_configuration(const std::filesystem::path& path) {
+  if (is_gguf(path)) return gguf_configuration(path);
   const std::filesystem::path file = std::filesystem::is_directory(path) ? path / "config.json" : path;
   json parsed = json::parse(files::read(file, "name a model's folder, or its config.json"), nullptr, false);
   if (!parsed.is_object()) throw InputError(file.string(), "is no JSON object", "name a model's config.json");

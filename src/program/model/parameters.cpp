@@ -93,6 +93,15 @@ void set_parameter(Session& session, std::string_view name, const Shape& shape, 
   set(session, p, {0, shape[0], p.value, p.scales}, elements);
 }
 
+void set_packed(Session& session, const Parameter& p, std::string_view bytes) {
+  const auto row = static_cast<std::size_t>(row_bytes(p.format, p.shape[1]));
+  const PartOfRows whole[] = {{0, p.shape[0], p.value, p.scales}};
+  for (const PartOfRows& part : p.parts.empty() ? std::span(whole) : std::span(p.parts))
+    session.set(part.value,
+                std::as_bytes(std::span(bytes.substr(static_cast<std::size_t>(part.begin) * row,
+                                                     static_cast<std::size_t>(part.end - part.begin) * row))));
+}
+
 std::vector<float> get_parameter(Session& session, const Parameter& p) {
   if (p.parts.empty()) return session.get<float>(p.value);
   std::vector<float> all;

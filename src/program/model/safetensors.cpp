@@ -14,6 +14,8 @@
 #include "core/errors.hpp"
 #include "core/files.hpp"
 #include "core/half.hpp"
+#include "core/q4_k.hpp"
+#include "program/model/gguf.hpp"
 #include "program/model/parameters.hpp"
 
 namespace assay::program {
@@ -127,6 +129,10 @@ std::vector<Index> extents(const Shape& shape) {
 }
 
 Weights::Weights(const fs::path& path) : path_(path) {
+  if (is_gguf(path)) {
+    entries_ = gguf_tensors(path);
+    return;
+  }
   fs::path file = path;
   if (fs::is_directory(path)) {
     file = path / "model.safetensors.index.json";
@@ -206,12 +212,26 @@ std::string Weights::bytes(std::string_view name) const {
   std::ifstream in(e.file, std::ios::binary);
   if (!in.seekg(static_cast<std::streamoff>(e.begin)) || !in.read(bytes.data(), static_cast<std::streamsize>(e.bytes)))
     refuse(fmt::format("{}: {}", e.file.string(), name), "cannot be read: the file has changed");
-  return bytes;
+  if (e.interleaved_heads == 0) return bytes;
+  const auto rows = static_cast<std::size_t>(e.shape[0]), row = e.bytes / std::max<std::size_t>(rows, 1),
+             d = rows / static_cast<std::size_t>(e.interleaved_heads);
+  std::string ordered;
+  for (std::size_t r = 0; r < rows; ++r)
+    ordered.append(bytes, (r / d * d + r % (d / 2) * 2 + r % d / (d / 2)) * row, row);
+  return ordered;
+}
+
+void Weights::expect_readable(std::string_view name) const {
+  constexpr std::string_view readable[] = {"F32", "F16", "BF16", "Q4_K"};
+  if (const Entry& e = entry(name); std::ranges::find(readable, e.dtype) == std::end(readable))
+    throw InputError(fmt::format("{}: {}", e.file.string(), name), fmt::format("is stored in {}", e.dtype),
+                     "convert it to F32, F16, BF16 or Q4_K");
 }
 
 std::vector<float> Weights::read(std::string_view name) const {
+  expect_readable(name);
   const Entry& e = entry(name);
-  const std::string where = fmt::format("{}: {}", e.file.string(), name), bytes = this->bytes(name);
+  const std::string bytes = this->bytes(name);
   const auto as = [&]<class T>(T element, auto widened) {
     std::vector<float> values(e.bytes / sizeof(T));
     for (std::size_t i = 0; i < values.size(); ++i) {
@@ -223,16 +243,20 @@ std::vector<float> Weights::read(std::string_view name) const {
   if (e.dtype == "F32") return as(0.0F, [](float x) { return x; });
   if (e.dtype == "F16") return as(Half{}, [](Half x) { return widen(x); });
   if (e.dtype == "BF16") return as(BFloat16{}, [](BFloat16 x) { return widen(x); });
-  throw InputError(where, fmt::format("is stored in {}", e.dtype), "convert it to F32, F16 or BF16");
+  std::vector<float> values;
+  for (std::size_t block = 0; block < bytes.size(); block += q4_k::kBytes)
+    for (Index i = 0; i < q4_k::kValues; ++i)
+      values.push_back(q4_k::value_at(reinterpret_cast<const std::uint8_t*>(bytes.data()) + block, i));
+  return values;
 }
 
 std::vector<std::string> load(Session& session, const Weights& weights) {
   const Program& program = session.program();
   std::set<std::string, std::less<>> unused;
   for (const auto& [name, entry] : weights.entries()) unused.insert(name);
-  std::vector<std::vector<float>> values;
   for (const Parameter& p : program.parameters) {
     const Weights::Entry& entry = weights.entry(p.name);
+    weights.expect_readable(p.name);
     const std::vector<Index> wanted = extents(p.shape);
     if (entry.shape != wanted) {
       const bool transposed = entry.shape.size() == 2 && wanted == std::vector{entry.shape[1], entry.shape[0]};
@@ -241,13 +265,15 @@ std::vector<std::string> load(Session& session, const Weights& weights) {
                                    shape_text(wanted), transposed ? ": it is transposed" : ""),
                        transposed ? "store weights as [outputs, inputs]" : "check the model's configuration");
     }
-    values.push_back(weights.read(p.name));
     unused.erase(p.name);
   }
   const std::vector<std::string> left(unused.begin(), unused.end());
   expect_whole_layers(program, left);
-  for (std::size_t i = 0; i < values.size(); ++i)
-    set_parameter(session, program.parameters[i].name, program.parameters[i].shape, values[i]);
+  for (const Parameter& p : program.parameters) {
+    if (p.format == WeightFormat::q4_k && weights.entry(p.name).dtype == "Q4_K")
+      set_packed(session, p, weights.bytes(p.name));
+    else set_parameter(session, p.name, p.shape, weights.read(p.name));
+  }
   return left;
 }
 

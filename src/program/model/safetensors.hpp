@@ -1,4 +1,4 @@
-// Weights in safetensors files: https://github.com/huggingface/safetensors (README, "Format").
+// Weights in safetensors files, https://github.com/huggingface/safetensors (README, "Format"), and in GGUF files (gguf.hpp).
 #pragma once
 
 #include <cstdint>
@@ -18,12 +18,13 @@ class Weights {
  public:
   struct Entry {
     std::filesystem::path file;
-    std::string dtype;  ///< as the file writes it: "F32", "BF16", "I64"
+    std::string dtype;  ///< as the format writes it: "F32", "BF16", "I64", "Q4_K"
     std::vector<Index> shape;
     std::uint64_t begin = 0, bytes = 0;  ///< of the elements in the file, row-major and little-endian
+    Index interleaved_heads = 0;  ///< heads whose rows the file holds as 0, d/2, 1, d/2 + 1, ...; 0: rows are in order
   };
 
-  /// Opens a .safetensors file, an index of shards (.safetensors.index.json), or a folder that holds
+  /// Opens a .safetensors file, an index of shards (.safetensors.index.json), a GGUF file, or a folder that holds
   /// model.safetensors or its index. Reads and checks every header. Throws InputError for whatever the format forbids:
   /// overlapping tensors, gaps, repeated names, bytes that do not fit a shape.
   explicit Weights(const std::filesystem::path& path);
@@ -31,9 +32,11 @@ class Weights {
   const std::map<std::string, Entry, std::less<>>& entries() const { return entries_; }
   /// Throws InputError if no tensor has this name.
   const Entry& entry(std::string_view name) const;
-  /// Returns a tensor's elements. F32, F16 and BF16 are exact in float32; throws InputError for other types.
+  /// Returns a tensor's elements. F32, F16, BF16 and Q4_K are exact in float32; throws InputError for other types.
   std::vector<float> read(std::string_view name) const;
-  /// Returns a tensor's bytes as the file holds them.
+  /// Throws InputError for types that read() does not take.
+  void expect_readable(std::string_view name) const;
+  /// Returns a tensor's bytes, with its rows in order.
   std::string bytes(std::string_view name) const;
 
  private:
@@ -44,8 +47,9 @@ class Weights {
   std::map<std::string, Entry, std::less<>> entries_;
 };
 
-/// Sets every parameter of the session's program to the tensor of its name. Throws InputError, before any parameter
-/// changes, for a parameter that has no tensor or one of another shape, and for a bias or a norm of heads that a layer of
+/// Sets every parameter of the session's program to the tensor of its name; a packed one takes the bytes of a tensor in
+/// its own format as they are, and packs others. Throws InputError, before any parameter changes, for a parameter that has
+/// no tensor or one of another shape or of a type that cannot be read, and for a bias or a norm of heads that a layer of
 /// the program lacks. Returns the tensors that no parameter takes.
 std::vector<std::string> load(Session& session, const Weights& weights);
 
