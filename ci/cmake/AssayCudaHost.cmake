@@ -26,6 +26,7 @@ function(assay_cuda_host_library name)
   add_library(${name} MODULE ${sources})
   target_include_directories(${name} PRIVATE ${folders})
   target_link_libraries(${name} PRIVATE assay::cuda_host)
+  target_compile_options(${name} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-UNDEBUG>)  # nvcc keeps the asserts of kernels
   # Names every load and store, of which the model finds races on shared memory (src/runtime/cuda_host/races.cpp): the
   # thread sanitizer's library is not linked. Another sanitizer takes its place.
   if(NOT ASSAY_SANITIZE AND NOT CMAKE_CXX_FLAGS MATCHES "-fsanitize")

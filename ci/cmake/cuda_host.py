@@ -107,7 +107,7 @@ def in_function(code, at):
     return any(not re.search(r'(\bnamespace\b[\w:\s]*|\bextern\s*)$', code[:brace]) for brace in open_braces)
 
 
-def shared(text):
+def shared(path, text):
     code = blank(text)
     edits = []
     align = r'(?:(?:__align__|alignas)\s*\([^()]*(?:\([^()]*\)[^()]*)*\)\s*)?'
@@ -116,7 +116,7 @@ def shared(text):
         if in_function(code, m.start()):
             edits.append((m.start(), m.end(), f'{m[1]}* const {m[2]} = static_cast<{m[1]}*>({memory});'))
         else:
-            edits.append((m.start(), m.end(), f'\n#define {m[2]} (static_cast<{m[1]}*>({memory}))\n'))
+            edits.append((m.start(), m.end(), f'\n#define {m[2]} (static_cast<{m[1]}*>({memory}))\n#line {text.count(chr(10), 0, m.end()) + 1} "{path}"\n'))
     for m in re.finditer(r'\b__shared__\b([^;{}]*);', code):
         if re.search(r'\bextern\s*' + align + '$', code[:m.start()]) or '=' in m[1] or m[1].lstrip().startswith('static'):
             continue
@@ -131,7 +131,7 @@ def shared(text):
     return replace(text, edits)
 
 
-def ptx(path, text):
+def ptx(text):
     code = blank(text)
     edits = []
     for m in re.finditer(r'\b(?:asm|__asm__|__asm)\s*(?:(?:volatile|__volatile__)\s*)?\(', code):
@@ -145,6 +145,7 @@ class Translation:
     def __init__(self, output):
         self.folder = pathlib.Path(str(output) + '.included').resolve()
         self.read = {}  # file: its translation, or None
+        self.templates = set()  # names of kernels that are templates, so far
 
     def header(self, path):
         """The place of the translated header; None while it includes itself."""
@@ -160,13 +161,6 @@ class Translation:
 
     def translate(self, path):
         text = path.read_text(errors='surrogateescape')
-        templates = set(re.findall(r'\btemplate\s*<[^;{}]*?>\s*(?:static\s+)?__global__[^;{}()]*?(?:\([^()]*\)[^;{}()]*?)??(\w+)\s*\(', blank(text)))
-        text = re.sub(r'\bextern\s+"C"\s+(?=__global__)|\b(?:static|inline)\s+(?=__global__)|(?<=__global__)\s+(?:static|inline)\b', '', text)
-        code = blank(text)
-        text = replace(text, [(m.start(), m.end(), '__attribute__((noinline))') for m in re.finditer(r'\b__noinline__\b', code)])
-        code = blank(text)
-        text = replace(text, [(m.start(), m.end(), 'static int assay_main_of_the_file(') for m in re.finditer(r'(?<!\w)int\s+main\s*\(', code)])
-        text = launches(path, ptx(path, shared(text)), templates)
 
         def include(match):
             absent = ABSENT.match(match[0].lstrip())
@@ -179,6 +173,13 @@ class Translation:
                 return f'#include "{to}"' if to else match[0]
             return match[0]
         text = re.sub(r'^[ \t]*#[ \t]*include[ \t]*[<"][^>"\n]*[>"]', include, text, flags=re.M)
+        self.templates |= set(re.findall(r'\btemplate\s*<[^;{}]*?>\s*(?:static\s+)?__global__[^;{}()]*?(?:\([^()]*\)[^;{}()]*?)??(\w+)\s*\(', blank(text)))
+        text = re.sub(r'\bextern\s+"C"\s+(?=__global__)|\b(?:static|inline)\s+(?=__global__)|(?<=__global__)\s+(?:static|inline)\b', '', text)
+        code = blank(text)
+        text = replace(text, [(m.start(), m.end(), '__attribute__((noinline))') for m in re.finditer(r'\b__noinline__\b', code)])
+        code = blank(text)
+        text = replace(text, [(m.start(), m.end(), 'static int assay_main_of_the_file(') for m in re.finditer(r'(?<!\w)int\s+main\s*\(', code)])
+        text = launches(path, ptx(shared(path, text)), self.templates)
         return f'#line 1 "{path}"\n' + text
 
 

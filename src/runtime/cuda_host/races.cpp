@@ -35,7 +35,7 @@ struct Region {
 
 std::vector<Region> regions;  ///< the first `used` belong to the running block
 std::size_t used = 0;
-std::uint32_t phase = 0;  ///< grows at every barrier, and between blocks
+std::uint32_t phase = 1;  ///< grows at every barrier, and between blocks
 /// A store not yet made when it was announced: it counts if it changes memory.
 struct {
   const std::byte* address = nullptr;
