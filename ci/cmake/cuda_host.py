@@ -185,7 +185,7 @@ class Translation:
 
 def main(source, output):
     translation = Translation(output)
-    result = '#include <cuda_runtime.h>\n' + translation.translate(pathlib.Path(source))
+    result = '#include <as_nvcc_begins.h>\n' + translation.translate(pathlib.Path(source))
     output = pathlib.Path(output)
     output.write_text(result, errors='surrogateescape')
     files = ' '.join(str(f).replace(' ', '\\ ') for f in [source, *translation.read])

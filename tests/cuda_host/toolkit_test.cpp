@@ -1,4 +1,6 @@
 // CUDA's toolkit as files of others use it: cooperative groups, atomics, 16-bit numbers, cuBLAS, overloads.
+#include <as_nvcc_begins.h>  // before every other header
+
 #include <cooperative_groups.h>
 #include <cooperative_groups/reduce.h>
 #include <cooperative_groups/scan.h>

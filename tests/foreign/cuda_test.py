@@ -80,7 +80,7 @@ def whole_files():
 def translate(text):
     (folder / "f.cu").write_text(text)
     done = subprocess.run([sys.executable, translator, folder / "f.cu", folder / "f.cpp"], capture_output=True, text=True)
-    return done.returncode, (folder / "f.cpp").read_text().removeprefix("#include <cuda_runtime.h>\n") if done.returncode == 0 else done.stderr
+    return done.returncode, (folder / "f.cpp").read_text().removeprefix("#include <as_nvcc_begins.h>\n") if done.returncode == 0 else done.stderr
 
 
 def translations():

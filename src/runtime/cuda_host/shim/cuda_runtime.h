@@ -2,14 +2,11 @@
 // the language. Code that uses anything missing here does not compile for cuda-host.
 #pragma once
 
-// CUDA's C++ has no lerp of its own, files for CUDA often do: the standard library's gets out of their way.
-#define lerp assay_standard_lerp
 #include <math.h>
 
-#include <cmath>
-#undef lerp
 #include <bit>
 #include <climits>
+#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
