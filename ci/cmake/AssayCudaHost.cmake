@@ -15,7 +15,7 @@ function(assay_cuda_host_library name)
       cmake_path(GET file PARENT_PATH folder)
       set(translated ${CMAKE_CURRENT_BINARY_DIR}/${name}/${stem}.cpp)
       file(MAKE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/${name})
-      add_custom_command(OUTPUT ${translated} DEPENDS ${file} ${assay_cuda_host_translator} VERBATIM
+      add_custom_command(OUTPUT ${translated} DEPENDS ${file} ${assay_cuda_host_translator} DEPFILE ${translated}.d VERBATIM
                          COMMAND Python3::Interpreter ${assay_cuda_host_translator} ${file} ${translated})
       list(APPEND sources ${translated})
       list(APPEND folders ${folder})
@@ -26,4 +26,10 @@ function(assay_cuda_host_library name)
   add_library(${name} MODULE ${sources})
   target_include_directories(${name} PRIVATE ${folders})
   target_link_libraries(${name} PRIVATE assay::cuda_host)
+  target_compile_options(${name} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-UNDEBUG>)  # nvcc keeps the asserts of kernels
+  # Names every load and store, of which the model finds races on shared memory (src/runtime/cuda_host/races.cpp): the
+  # thread sanitizer's library is not linked. Another sanitizer takes its place.
+  if(NOT ASSAY_SANITIZE AND NOT CMAKE_CXX_FLAGS MATCHES "-fsanitize")
+    target_compile_options(${name} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=thread>)
+  endif()
 endfunction()

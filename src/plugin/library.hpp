@@ -13,7 +13,8 @@ class Library {
   Library(const Library&) = delete;
   Library& operator=(const Library&) = delete;
 
-  /// Returns the address of an exported symbol, or null.
+  /// Returns the address of an exported symbol, or of the one function in C++ with this name; null if there is none.
+  /// Throws InputError if several have the name.
   void* find(const std::string& symbol) const;
   /// Returns the address of an exported symbol. Throws InputError if there is none.
   void* require(const std::string& symbol) const;

@@ -17,7 +17,7 @@ __global__ void record_order(int* order, int* next) {
 std::vector<int> order_of(std::uint64_t seed) {
   std::vector<int> order(4 * 64);
   int next = 0;
-  set_seed(seed);
+  cuda_host::set_seed(seed);
   run_here(&record_order, {dim3(4), dim3(64)}, order.data(), &next);
   EXPECT_EQ(next, 256);
   return order;

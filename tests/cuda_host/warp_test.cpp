@@ -109,7 +109,7 @@ __global__ void barrier_against_shuffle(int* out) {
 TEST(Mask, LanesThatDoNotComeAreReported) {
   int out[32];
   for (std::uint64_t seed = 0; seed < 10; ++seed) {
-    set_seed(seed);
+    cuda_host::set_seed(seed);
     try {
       run_here(&half_exits, {dim3(1), dim3(32)}, out);
       ADD_FAILURE() << "lanes that exited were not missed";

@@ -83,13 +83,13 @@ TEST(Wmma, SumsAreTruncatedAtTheLargestExponent) {
 }
 
 TEST(Wmma, RoundsTiesAwayFromZero) {
-  EXPECT_EQ(to_tf32(1 + 0x1p-11f), 1 + 0x1p-10f);
-  EXPECT_EQ(to_tf32(-1 - 0x1p-11f), -1 - 0x1p-10f);
-  EXPECT_EQ(to_tf32(1 + 0x1.ffep-12f), 1.0f);
-  EXPECT_EQ(to_tf32(FLT_MAX), std::numeric_limits<float>::infinity());
-  EXPECT_EQ(to_tf32(-std::numeric_limits<float>::infinity()), -std::numeric_limits<float>::infinity());
-  EXPECT_TRUE(std::isnan(to_tf32(std::bit_cast<float>(0x7fffffffU))));
-  EXPECT_TRUE(std::signbit(to_tf32(-0.0f)));
+  EXPECT_EQ(cuda_host::to_tf32(1 + 0x1p-11f), 1 + 0x1p-10f);
+  EXPECT_EQ(cuda_host::to_tf32(-1 - 0x1p-11f), -1 - 0x1p-10f);
+  EXPECT_EQ(cuda_host::to_tf32(1 + 0x1.ffep-12f), 1.0f);
+  EXPECT_EQ(cuda_host::to_tf32(FLT_MAX), std::numeric_limits<float>::infinity());
+  EXPECT_EQ(cuda_host::to_tf32(-std::numeric_limits<float>::infinity()), -std::numeric_limits<float>::infinity());
+  EXPECT_TRUE(std::isnan(cuda_host::to_tf32(std::bit_cast<float>(0x7fffffffU))));
+  EXPECT_TRUE(std::signbit(cuda_host::to_tf32(-0.0f)));
 }
 
 __global__ void load_at(const float* memory, unsigned leading_dimension) {

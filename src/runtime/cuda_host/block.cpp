@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "core/errors.hpp"
+#include "runtime/cuda_host/races.hpp"
 #include "runtime/cuda_host/thread_order.hpp"
 
 namespace assay::cuda_host {
@@ -104,6 +105,7 @@ void Block::restart(Thread& thread) {
   thread.fiber.start([] {
     while (true) {
       block().grid_.thread(block().grid_.kernel);
+      flush_store();
       block().warp().exited |= 1U << cuda_host::lane();
       block().wait(Thread::State::exited, {});
     }
@@ -118,6 +120,7 @@ void Block::run_block(unsigned long long number) {
   for (Thread& thread : threads()) {
     thread.copies.clear();
     thread.batch = 0;
+    thread.site = {};
     warps_[thread.rank / warpSize].lanes |= 1U << thread.rank % warpSize;
   }
   make_all_ready();
@@ -126,13 +129,14 @@ void Block::run_block(unsigned long long number) {
     if (failure_)
       abandon(failure_->code,
               fmt::format("thread {}: {} at {}", text(threadIdx), failure_->detail, text(failure_->site)));
-    if (all_are(Thread::State::exited)) return;
+    if (all_are(Thread::State::exited)) return end_tracking();
     release_barrier();
   }
 }
 
 void Block::abandon(const char* code, const std::string& detail) {
   failure_.reset();
+  end_tracking();
   for (auto& thread : pool_) restart(*thread);
   throw DeviceError("kernel", code, fmt::format("block {}: {}", text(blockIdx), detail));
 }
@@ -151,6 +155,7 @@ void Block::release_barrier() {
     const bool in_warp = std::ranges::any_of(threads(), [](const Thread& t) { return t.state == Thread::State::warp; });
     abandon(in_warp ? "warp divergence" : "barrier divergence", describe());
   }
+  begin_phase();
   make_all_ready();
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <optional>
 #include <ranges>
@@ -53,6 +54,7 @@ struct Thread {
   void* operand = nullptr;
   std::vector<AsyncCopy> copies;
   std::uint64_t batch = 0;  ///< batches committed
+  std::array<std::uint32_t, warpSize> clocks{};  ///< of the lanes of its warp, as far as it has met them
 };
 
 /// Sets of lanes as bits.
@@ -87,6 +89,7 @@ class Block {
   }
   Random& random() { return random_; }
   void* shared() { return shared_; }
+  std::size_t shared_bytes() const { return grid_.shared_bytes; }
 
  private:
   /// Removes and returns a ready thread, or the scheduler if none is ready. The threads of a leading warp go first

@@ -40,7 +40,8 @@ struct Grid {
   void* kernel = nullptr;
 };
 /// Runs the whole grid. Throws DeviceError: call "kernel launch" if a device would refuse the launch; call "kernel"
-/// with code "barrier divergence", "warp divergence", "warp mask" or "misaligned address" for undefined behaviour.
+/// with code "barrier divergence", "warp divergence", "warp mask", "misaligned address" or "race on shared memory" for
+/// undefined behaviour.
 void run(const Grid& grid);
 
 /// Ends the running kernel: run() throws DeviceError{"kernel", code, block, thread and detail}.
@@ -67,19 +68,26 @@ void wait_async(std::size_t batches);
 extern std::uint64_t block_serial;
 /// Fills memory with garbage from the seed, NaN in every other word, so that reads of unwritten memory show.
 void poison(void* memory, std::size_t bytes);
-/// Poisons a shared array when the first thread of a block reaches its declaration.
+/// Names an array of shared memory of the running block, so that races on it are found (races.cpp).
+void track(const void* array, std::size_t bytes, const char* name, std::size_t element_bytes);
+/// Poisons a shared array when the first thread of a block reaches its declaration, and names it if it has a name.
 struct SharedArray {
   std::uint64_t block = 0;
 
-  void declare(void* array, std::size_t bytes) {
+  void declare(void* array, std::size_t bytes, const char* name = nullptr, std::size_t element_bytes = 1) {
     if (block == block_serial) return;
     block = block_serial;
     poison(array, bytes);
+    if (name != nullptr) track(array, bytes, name, element_bytes);
   }
 };
+/// An atomic operation on memory, which races with no other one.
+void shared_atomic(const void* address, std::size_t bytes);
+/// On functions whose accesses are not those of the kernel.
+#define ASSAY_UNTRACKED __attribute__((no_sanitize("thread")))
 /// Largest shared memory of a block, as on devices of compute capability 9.0.
 inline constexpr std::size_t kMaxSharedBytes = 227 * 1024;
-/// Returns the dynamic shared memory of the block, aligned to 128 bytes.
-void* dynamic_shared();
+/// Returns the dynamic shared memory of the block, aligned to 128 bytes. A name makes races on it known.
+void* dynamic_shared(const char* name = nullptr, std::size_t element_bytes = 1);
 
 }  // namespace assay::cuda_host

@@ -3,16 +3,21 @@
 #include <cstring>
 
 #include "runtime/cuda_host/block.hpp"
+#include "runtime/cuda_host/races.hpp"
 
 namespace assay::cuda_host {
 
-void barrier(std::source_location site) { block().wait(Thread::State::barrier, site); }
+void barrier(std::source_location site) {
+  flush_store();
+  block().wait(Thread::State::barrier, site);
+}
 
 unsigned lane() { return block().current().rank % warpSize; }
 
 std::uint64_t draw() { return block().random().next(); }
 
 void together(unsigned mask, Complete complete, void* operand, std::source_location site) {
+  flush_store();
   Block& here = block();
   Thread& self = here.current();
   Warp& warp = here.warp();
@@ -23,6 +28,7 @@ void together(unsigned mask, Complete complete, void* operand, std::source_locat
   self.mask = mask;
   self.complete = complete;
   self.operand = operand;
+  self.site = site;
   warp.waiting |= bit;
   if ((warp.waiting & mask) != mask) return here.wait(Thread::State::warp, site);
   void* operands[warpSize] = {};
@@ -33,6 +39,7 @@ void together(unsigned mask, Complete complete, void* operand, std::source_locat
     operands[l] = other.operand;
   }
   complete(operands, mask);
+  meet(mask);
   here.release(mask);
 }
 
@@ -78,6 +85,9 @@ void poison(void* memory, std::size_t bytes) {
   std::memcpy(at, &words, bytes);
 }
 
-void* dynamic_shared() { return block().shared(); }
+void* dynamic_shared(const char* name, std::size_t element_bytes) {
+  if (name != nullptr) track(block().shared(), block().shared_bytes(), name, element_bytes);
+  return block().shared();
+}
 
 }  // namespace assay::cuda_host

@@ -4,7 +4,7 @@
 #include "cuda_runtime.h"
 #include "runtime/cuda_host/wmma.hpp"
 
-namespace assay::cuda_host::nvcuda::wmma {
+namespace assay::cuda_host::toolkit::nvcuda::wmma {
 
 struct matrix_a {};
 struct matrix_b {};
@@ -67,4 +67,4 @@ void mma_sync(Accumulator& d, const fragment<matrix_a, 16, 16, 8, precision::tf3
 }
 inline float __float_to_tf32(float x) { return to_tf32(x); }
 
-}  // namespace assay::cuda_host::nvcuda::wmma
+}  // namespace assay::cuda_host::toolkit::nvcuda::wmma
