@@ -46,7 +46,7 @@ json audited(const Kernel* kernel, std::chrono::milliseconds limit) {
 }
 
 int run(const Options& o) {
-  const std::chrono::milliseconds limit = limit_of(o.foreign.python, parse_duration("--limit", o.limit));
+  const std::chrono::milliseconds limit = limit_of(!o.foreign.python.empty(), parse_duration("--limit", o.limit));
   const std::unique_ptr<plugin::ForeignKernel> foreign = foreign_kernel(o.foreign, limit);
   std::vector<falsify::Task> tasks;
   for (const Kernel* k : selected_kernels(o.ops, o.backend, o.kernel, foreign.get()))

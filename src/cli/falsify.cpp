@@ -266,7 +266,7 @@ int run_systems(const Options& o) {
 int run(const Options& o) {
   if (name_systems(o.ops)) return run_systems(o);
   if (o.elements != 0) throw InputError("--elements", "ends the campaigns of systems", "name one, or give --cases");
-  const std::chrono::milliseconds limit = limit_of(o.foreign.python, parse_duration("--limit", o.limit));
+  const std::chrono::milliseconds limit = limit_of(!o.foreign.python.empty(), parse_duration("--limit", o.limit));
   const std::unique_ptr<plugin::ForeignKernel> foreign = foreign_kernel(o.foreign, limit);
   const std::vector<const Kernel*> all = select(o, foreign.get());
   const std::vector<const Kernel*> chosen = o.shard.empty() ? all : shard_of(all, parse_shard(o.shard));

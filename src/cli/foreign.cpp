@@ -15,6 +15,7 @@
 #include "cli/selection.hpp"
 #include "cli/values.hpp"
 #include "contract/reader.hpp"
+#include "falsify/engine/admit.hpp"
 #include "falsify/engine/trial.hpp"
 #include "falsify/foreign/probe.hpp"
 #include "plugin/python.hpp"
@@ -56,7 +57,7 @@ void expect_return(const std::string& which, const OpDescriptor& op, Kernel kern
     } catch (const plugin::ReportedError&) {  // NOLINT(bugprone-empty-catch): left to the campaign
     }
   };
-  const falsify::Case small = small_case(op);
+  const falsify::Case small = falsify::admitted(op, kernel, small_case(op), {});
   falsify::Worker worker(limit);
   falsify::Trial trial(op, kernel, small, worker);
   try {
@@ -75,9 +76,8 @@ void expect_return(const std::string& which, const OpDescriptor& op, Kernel kern
 
 }  // namespace
 
-std::chrono::milliseconds limit_of(const std::string& python, std::chrono::milliseconds limit) {
-  const bool imports = python.find(".py") != std::string::npos;
-  return imports ? std::max<std::chrono::milliseconds>(limit, std::chrono::minutes(1)) : limit;
+std::chrono::milliseconds limit_of(bool in_python, std::chrono::milliseconds limit) {
+  return in_python ? std::max<std::chrono::milliseconds>(limit, std::chrono::minutes(1)) : limit;
 }
 
 void add_foreign_options(CommandOptions& command, ForeignOptions& o) {
@@ -87,13 +87,17 @@ void add_foreign_options(CommandOptions& command, ForeignOptions& o) {
     command.option(name, value, help).needs(lib);
   };
   with_lib("--symbol", o.symbol, "The function of the library");
-  with_lib("--shim", o.shim, "YAML that says which arguments the function takes, where it does not take an assay_call");
+  const auto shim = command.option(
+      "--shim", o.shim,
+      "YAML that says which arguments the function takes, where it does not take an assay_call; --python: `requires`, "
+      "`absent`, `in_place` and `zeroed` alone");
   const auto spv =
       command.option("--spv", o.spv, "A SPIR-V compute shader of your own, in place of --lib").excludes(lib);
   command.option("--bindings", o.bindings, "YAML that says how the shader takes tensors, push constants and workgroups")
       .needs(spv);
   const auto python = command.option("--python", o.python, "A function of your own in Python, as FILE.py:FUNCTION");
   python.excludes(lib).excludes(spv);
+  shim.excludes(spv);
   command.option("--contract", o.contract, "--lib, --spv, --python: the operation that it computes");
   command.option("--declare", o.declare,
                  "--lib, --spv, --python: what the kernel promises, key=value with commas between: " +
@@ -168,8 +172,10 @@ std::unique_ptr<plugin::ForeignKernel> python_kernel(const ForeignOptions& o, co
     throw InputError("--python " + file, std::string("cannot be read: ") + std::strerror(errno), "name a Python file");
   plugin::Declaration declaration;
   plugin::declare(declaration, o.declare, "--declare");
-  auto foreign = std::make_unique<plugin::ForeignKernel>(
-      op, plugin::Source{file, o.python.substr(colon + 1), {}, {}, plugin::to_text(declaration)});
+  plugin::Source source{file, o.python.substr(colon + 1), o.shim, {}, plugin::to_text(declaration)};
+  if (!o.shim.empty()) source.shim = contract::read_file(o.shim, o.shim, "a shim");
+  expect_utf8(o.shim, source.shim);
+  auto foreign = std::make_unique<plugin::ForeignKernel>(op, std::move(source));
   expect_bounds(op, foreign->kernel());
   expect_callable(*foreign, limit);
   return foreign;
@@ -191,9 +197,11 @@ std::unique_ptr<plugin::ForeignKernel> foreign_kernel(const ForeignOptions& o, s
                             : o.lib.empty()   ? "--spv " + o.spv
                                               : "--lib " + o.lib;
   if (o.lib.empty() && o.spv.empty() && o.python.empty()) {
-    if (o.contract.empty() && o.declare.empty()) return nullptr;
-    throw InputError(o.contract.empty() ? "--declare" : "--contract " + o.contract, "names no kernel",
-                     "add --lib, --spv or --python");
+    if (o.contract.empty() && o.declare.empty() && o.shim.empty()) return nullptr;
+    throw InputError(!o.contract.empty()   ? "--contract " + o.contract
+                     : !o.declare.empty() ? "--declare"
+                                          : "--shim " + o.shim,
+                     "names no kernel", "add --lib, --spv or --python");
   }
   if (o.contract.empty()) throw InputError(which, "names no operation", "add --contract OP; `assay list` prints them");
   const OpDescriptor& op = operation_named(o.contract);

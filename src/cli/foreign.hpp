@@ -15,7 +15,7 @@ struct ForeignOptions {
 };
 
 /// Returns the limit on a call: at least a minute for Python, whose first call in a process imports modules.
-std::chrono::milliseconds limit_of(const std::string& python, std::chrono::milliseconds limit);
+std::chrono::milliseconds limit_of(bool in_python, std::chrono::milliseconds limit);
 
 /// Adds --lib, --symbol, --shim, --spv, --bindings, --python, --contract and --declare.
 void add_foreign_options(CommandOptions& command, ForeignOptions& options);

@@ -21,7 +21,6 @@
 #include "cli/values.hpp"
 #include "core/errors.hpp"
 #include "core/files.hpp"
-#include "falsify/engine/pool.hpp"
 #include "falsify/engine/report.hpp"
 #include "plugin/declaration.hpp"
 #include "program/model/safetensors.hpp"

@@ -56,10 +56,10 @@ int run(const std::string& file, const std::string& library, const std::string& 
   const falsify::Replay replay = falsify::read_replay(file, library);
   expect_library(replay);
   expect_room_for(replay, file);
-  const std::string library_file = replay.foreign ? replay.foreign->source().library : "";
-  const std::chrono::milliseconds limit = limit_of(library_file, parse_duration("--limit", limit_text));
+  const bool in_python = replay.foreign && plugin::is_python(replay.foreign->source().library);
+  const std::chrono::milliseconds limit = limit_of(in_python, parse_duration("--limit", limit_text));
   // The library is only checked: the replay file has the declarations.
-  if (plugin::is_python(library_file)) expect_callable(*replay.foreign, limit);
+  if (in_python) expect_callable(*replay.foreign, limit);
   else if (replay.foreign && !replay.foreign->source().shader) falsify::probe(replay.foreign->source(), limit);
   const falsify::Outcome outcome =
       falsify::run_case(*replay.op, *replay.obligation, *replay.kernel, replay.the_case, limit);

@@ -84,7 +84,8 @@ ForeignKernel::ForeignKernel(const OpDescriptor& op, Source source) : op_(op), s
   const bool in_python = is_python(source_.library);
   if (in_python) expect_python();
   if (source_.shader) read_shader();
-  else if (!source_.shim_name.empty()) shim_ = Shim::read(op, source_.shim, source_.shim_name);
+  else if (!source_.shim_name.empty())
+    shim_ = (in_python ? Shim::read_limits : Shim::read)(op, source_.shim, source_.shim_name);
   if (source_.symbol.empty() && shim_) source_.symbol = shim_->symbol;
   if (source_.symbol.empty())
     throw InputError("--lib " + source_.library, "names no function of the library",
@@ -141,7 +142,8 @@ void ForeignKernel::run(const Call& call, Device& device) {
   bool left_changed = false;
   {
     const KeptEnvironment kept;
-    if (in_python) status = call_python(source_.library, source_.symbol, op_, call, device, message, sizeof message);
+    if (in_python)
+      status = call_python(source_.library, source_.symbol, op_, limits_, call, device, message, sizeof message);
     else if (shim_) status = shim_->call(function_, op_, call, device, message, sizeof message);
     else
       status = call_dlpack([&](const assay_call& handed) { return reinterpret_cast<assay_kernel>(function_)(&handed); },

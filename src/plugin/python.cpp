@@ -19,11 +19,15 @@ void expect_python() {
   if (python == nullptr) throw NeedsPython("a kernel in Python needs an interpreter: run `python3 -m assay`");
 }
 
-std::string signature_of(const OpDescriptor& op) {
+std::string signature_of(const OpDescriptor& op, const Limits& limits) {
   std::string lines;
-  for (const TensorInfo& tensor : op.tensors) {
-    const auto* const role = tensor.role == Role::in ? "in" : tensor.role == Role::out ? "out" : "inout";
-    lines += fmt::format("{} {}\n", tensor.name, role);
+  for (std::size_t t = 0; t < op.tensors.size(); ++t) {
+    const Role role = op.tensors[t].role;
+    const auto* const word = !limits.gives(static_cast<int>(t)) ? "absent"
+                             : role == Role::in                 ? "in"
+                             : role == Role::out                ? "out"
+                                                                : "inout";
+    lines += fmt::format("{} {}\n", op.tensors[t].name, word);
   }
   for (const DimInfo& dim : op.dims) lines += fmt::format("{} int\n", dim.name);
   for (const ParamInfo& param : op.params)
@@ -31,10 +35,10 @@ std::string signature_of(const OpDescriptor& op) {
   return lines;
 }
 
-int call_python(const std::string& file, const std::string& function, const OpDescriptor& op, const Call& call,
-                Device& device, char* message, std::size_t message_bytes) {
+int call_python(const std::string& file, const std::string& function, const OpDescriptor& op, const Limits& limits,
+                const Call& call, Device& device, char* message, std::size_t message_bytes) {
   expect_python();
-  const std::string signature = signature_of(op);
+  const std::string signature = signature_of(op, limits);
   return call_dlpack(
       [&](const assay_call& handed) { return python(file.c_str(), function.c_str(), signature.c_str(), &handed); }, op,
       call, device, message, message_bytes);

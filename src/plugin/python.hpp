@@ -8,6 +8,7 @@
 #include "assay/plugin.h"
 #include "contract/descriptor.hpp"
 #include "runtime/device.hpp"
+#include "runtime/limits.hpp"
 
 namespace assay::plugin {
 
@@ -31,12 +32,13 @@ bool is_python(const std::string& file);
 /// Throws NeedsPython without an interpreter.
 void expect_python();
 
-/// Describes the tensors and parameters of an operation: "name role" and "name type", one a line.
-std::string signature_of(const OpDescriptor& op);
+/// Describes the tensors and parameters of an operation: "name role" and "name type", one a line. The role of an output
+/// that the kernel does not give is `absent`.
+std::string signature_of(const OpDescriptor& op, const Limits& limits);
 
 /// Calls a function of a Python file with tensors that live on `device`. Returns what it returned; it may write text to
 /// `message`.
-int call_python(const std::string& file, const std::string& function, const OpDescriptor& op, const Call& call,
-                Device& device, char* message, std::size_t message_bytes);
+int call_python(const std::string& file, const std::string& function, const OpDescriptor& op, const Limits& limits,
+                const Call& call, Device& device, char* message, std::size_t message_bytes);
 
 }  // namespace assay::plugin

@@ -93,6 +93,9 @@ struct Shim {
   /// Parses a shim for this operation; messages name its file `label`. Throws InputError with file:line:column.
   static Shim read(const OpDescriptor& op, const std::string& text, const std::string& label);
 
+  /// Parses a shim for a function that takes tensors by name: `requires`, `absent`, `in_place` and `zeroed`.
+  static Shim read_limits(const OpDescriptor& op, const std::string& text, const std::string& label);
+
   /// Parses the part that shims share with maps of shaders (shader.hpp): the arguments in `list` (null: none), and the
   /// keys `integers`, `reals` and `requires`.
   static Shim read_arguments(const OpDescriptor& op, const contract::Fields& fields, const contract::Node* list);

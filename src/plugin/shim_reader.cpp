@@ -536,4 +536,12 @@ Shim Shim::read(const OpDescriptor& op, const std::string& text, const std::stri
   return shim;
 }
 
+Shim Shim::read_limits(const OpDescriptor& op, const std::string& text, const std::string& label) {
+  const Node root = Node::parse(readable(text), label, "the shim");
+  const Fields fields(root, {"requires", "absent", "in_place", "zeroed"});
+  Shim shim = read_arguments(op, fields, nullptr);
+  Keys(op, fields, shim).read();
+  return shim;
+}
+
 }  // namespace assay::plugin

@@ -142,7 +142,7 @@ def _declarations(declare, device):
 
 
 def falsify(function, contract=None, *, device="cpu", declare=None, cases=None, only=None, seed=None, dims=None,
-            first=False):
+            first=False, requires=None, absent=None):
     """Tries to prove a function wrong, and returns a Result. Raises nothing on a finding.
 
     Args:
@@ -156,6 +156,9 @@ def falsify(function, contract=None, *, device="cpu", declare=None, cases=None, 
         seed: seed of the campaign (1).
         dims: dims of every case, as {"rows": 4}; those not named are drawn.
         first: end at the first obligation that fails.
+        requires: conditions on calls, a text or a list as in ["causal == 0", "d % 8 == 0", "lengths == t"]: cases are
+            drawn so. src/plugin/README.md lists the forms.
+        absent: outputs that the function does not give, as in ["rrms"].
 
     Raises:
         ValueError: the function, the contract or an argument cannot be used; one sentence says what to change.
@@ -174,6 +177,13 @@ def falsify(function, contract=None, *, device="cpu", declare=None, cases=None, 
     if first:
         arguments.append("--first")
     with tempfile.TemporaryDirectory(prefix="assay-") as folder:
+        limits = {key: [value] if isinstance(value, str) else list(value)
+                  for key, value in (("requires", requires), ("absent", absent)) if value}
+        if limits:
+            path = os.path.join(folder, "limits.yaml")
+            with open(path, "w", encoding="utf-8") as file:
+                json.dump(limits, file)
+            arguments += ["--shim", path]
         ran = _command(*arguments, "--report", folder, stderr=subprocess.PIPE)
         try:
             with open(os.path.join(folder, "report.json"), encoding="utf-8") as file:

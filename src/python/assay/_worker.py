@@ -185,6 +185,8 @@ class _Kernel:
         arrays = {}
 
         def argument(name):
+            if self.roles[name] == "absent":
+                return None
             if name in tensors:
                 if name not in arrays:
                     arrays[name] = self.convert(Tensor(tensors[name], self.roles[name] != "in"))
