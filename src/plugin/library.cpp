@@ -29,12 +29,12 @@ std::size_t symbols_of(const std::uint32_t* gnu_hash) {
   return last + 1;
 }
 
-struct Named {
+struct Exported {
   std::string symbol, prototype;
 };
 
 /// Returns the exported functions in C++ with this name, which may have its namespace, and parameters if overloaded.
-std::vector<Named> functions_named(void* handle, const std::string& name) {
+std::vector<Exported> functions_named(void* handle, const std::string& name) {
   link_map* map = nullptr;
   if (dlinfo(handle, RTLD_DI_LINKMAP, &map) != 0) return {};
   const ElfW(Sym)* symbols = nullptr;
@@ -46,7 +46,7 @@ std::vector<Named> functions_named(void* handle, const std::string& name) {
     if (d->d_tag == DT_GNU_HASH) hash = reinterpret_cast<const std::uint32_t*>(d->d_un.d_ptr);
   }
   if (symbols == nullptr || names == nullptr || hash == nullptr) return {};
-  std::vector<Named> found;
+  std::vector<Exported> found;
   for (std::size_t i = 0, end = symbols_of(hash); i < end; ++i) {
     const ElfW(Sym)& symbol = symbols[i];
     if (symbol.st_shndx == SHN_UNDEF || ELF64_ST_TYPE(symbol.st_info) != STT_FUNC) continue;
@@ -76,7 +76,7 @@ Library::Library(std::string path) : path_(std::move(path)) {
 
 void* Library::find(const std::string& symbol) const {
   if (void* address = dlsym(handle_, symbol.c_str())) return address;
-  const std::vector<Named> found = functions_named(handle_, symbol);
+  const std::vector<Exported> found = functions_named(handle_, symbol);
   if (found.empty()) return nullptr;
   if (found.size() > 1)
     throw InputError(path_, "has " + std::to_string(found.size()) + " functions named '" + symbol + "'",
