@@ -63,7 +63,8 @@ TEST(Tile, VotesByRank) {
   const auto votes = each<unsigned>(64, [](int i) {
     const auto tile = cg::tiled_partition<8>(cg::this_thread_block());
     const unsigned ballot = tile.ballot(i % 8 < i / 8);
-    return ballot + 1000 * static_cast<unsigned>(tile.any(i % 8 < i / 8)) + 10000 * static_cast<unsigned>(tile.all(i < 8));
+    return ballot + 1000 * static_cast<unsigned>(tile.any(i % 8 < i / 8)) +
+           10000 * static_cast<unsigned>(tile.all(i < 8));
   });
   for (unsigned t = 0; t < 64; ++t) {
     const unsigned n = t / 8;
@@ -86,8 +87,8 @@ TEST(Tile, ReducesAndScans) {
     EXPECT_EQ(cg::reduce(warp, i, cg::plus<int>()), int(mine.sum));
     EXPECT_EQ(cg::reduce(warp, i, cg::greater<int>()), mine.largest);
     EXPECT_EQ(cg::reduce(warp, i, cg::less<int>()), mine.smallest);
-    mine.largest = cg::inclusive_scan(warp, i % 32, cg::plus<int>());
-    mine.smallest = cg::exclusive_scan(warp, i % 32);
+    mine.largest = cg::inclusive_scan(warp, i % 32 + 1, cg::plus<int>());
+    mine.smallest = cg::exclusive_scan(warp, i % 32 + 1);
     cg::sync(warp);
     return mine;
   });
@@ -95,8 +96,8 @@ TEST(Tile, ReducesAndScans) {
     const Pair& p = results[static_cast<std::size_t>(i)];
     const int r = i % 32;
     EXPECT_EQ(p.sum, i < 32 ? 496 : 496 + 1024);
-    EXPECT_EQ(p.largest, r * (r + 1) / 2);
-    EXPECT_EQ(p.smallest, r * (r - 1) / 2);
+    EXPECT_EQ(p.largest, (r + 1) * (r + 2) / 2);
+    EXPECT_EQ(p.smallest, r * (r + 1) / 2);
   }
 }
 

@@ -124,11 +124,12 @@ void Block::run_block(unsigned long long number) {
     warps_[thread.rank / warpSize].lanes |= 1U << thread.rank % warpSize;
   }
   make_all_ready();
+  begin_tracking();
   while (true) {
     scheduler_.switch_to(choose());
     if (failure_)
-      abandon(failure_->code,
-              fmt::format("thread {}: {} at {}", text(threadIdx), failure_->detail, text(failure_->site)));
+      abandon(failure_->code, fmt::format("thread {}: {}{}", text(threadIdx), failure_->detail,
+                                          failure_->site.line() == 0 ? "" : " at " + text(failure_->site)));
     if (all_are(Thread::State::exited)) return end_tracking();
     release_barrier();
   }

@@ -35,6 +35,7 @@ struct Region {
 
 std::vector<Region> regions;  ///< the first `used` belong to the running block
 std::size_t used = 0;
+bool in_kernel = false;   ///< threads of a block run, not their host
 std::uint32_t phase = 1;  ///< grows at every barrier, and between blocks
 /// A store not yet made when it was announced: it counts if it changes memory.
 struct {
@@ -61,13 +62,14 @@ Access now(const Thread& self) {
   return {phase, self.clocks[self.rank % warpSize], static_cast<std::uint16_t>(self.rank)};
 }
 
+/// What the place that a message ends with is.
+const char* last_wait(const Thread& self) { return self.site.line() == 0 ? "" : "; waited last"; }
+
 [[noreturn]] void report(const char* does, const char* did, unsigned other, const Region& region, std::size_t byte) {
   static std::string text;  // outlives the abandoned stack
   const Thread& self = block().current();
-  text = fmt::format(
-      "{} {}[{}], which thread {} has {} with no barrier or warp operation between the two; this thread waited last",
-      does, region.name, byte / region.element_bytes, other, did);
-  if (self.site.line() == 0) text.replace(text.find("; this thread"), std::string::npos, ", nor any before them,");
+  text = fmt::format("{} {}[{}], which thread {} has {} with no barrier or warp operation between the two{}", does,
+                     region.name, byte / region.element_bytes, other, did, last_wait(self));
   fail("race on shared memory", text.c_str(), self.site);
 }
 
@@ -80,8 +82,8 @@ void load(const void* address, std::size_t bytes) {
     Byte& byte = region->shadow[i];
     if (!ordered(byte.store, self)) report("reads", "written", byte.store.thread, *region, i);
     if (!ordered(byte.atomic, self)) report("reads", "changed atomically", byte.atomic.thread, *region, i);
-    Access& slot = byte.load.phase == phase && byte.load.thread / warpSize != self.rank / warpSize ? byte.other_load
-                                                                                                  : byte.load;
+    Access& slot =
+        byte.load.phase == phase && byte.load.thread / warpSize != self.rank / warpSize ? byte.other_load : byte.load;
     slot = now(self);
   }
 }
@@ -99,6 +101,15 @@ void store(const void* address, std::size_t bytes) {
       if (!ordered(load, self)) report("writes", "read", load.thread, *region, i);
     byte.store = now(self);
   }
+}
+
+/// Devices fault on a load or store of a vector from an address that is no multiple of its size.
+void expect_aligned(const void* address, std::size_t bytes) {
+  if (!in_kernel || reinterpret_cast<std::uintptr_t>(address) % bytes == 0) return;
+  static std::string text;
+  text = fmt::format("a load or store of {} bytes at an address that is no multiple of {}{}", bytes, bytes,
+                     last_wait(block().current()));
+  fail("misaligned address", text.c_str(), block().current().site);
 }
 
 void announce_load(const void* address, std::size_t bytes) {
@@ -127,7 +138,10 @@ void flush_store() {
 
 void begin_phase() { ++phase; }
 
+void begin_tracking() { in_kernel = true; }
+
 void end_tracking() {
+  in_kernel = false;
   used = 0;
   pending.address = nullptr;
   begin_phase();
@@ -182,6 +196,7 @@ void shared_atomic(const void* address, std::size_t bytes) {
 // The interface between compilers and their thread sanitizer, whose own library is not linked.
 using assay::cuda_host::announce_load;
 using assay::cuda_host::announce_store;
+using assay::cuda_host::expect_aligned;
 
 #pragma GCC visibility push(hidden)
 extern "C" {
@@ -193,10 +208,16 @@ void __tsan_vptr_update(void*, void*) {}
 void __tsan_vptr_read(void*) {}
 void __tsan_read_range(void* at, unsigned long bytes) { announce_load(at, bytes); }
 void __tsan_write_range(void* at, unsigned long bytes) { announce_store(at, bytes); }
-#define ASSAY_ACCESS(n)                                                      \
-  void __tsan_read##n(void* at) { announce_load(at, n); }                    \
-  void __tsan_write##n(void* at) { announce_store(at, n); }                  \
-  void __tsan_unaligned_read##n(void* at) { announce_load(at, n); }          \
+#define ASSAY_ACCESS(n)                                             \
+  void __tsan_read##n(void* at) {                                   \
+    expect_aligned(at, n);                                          \
+    announce_load(at, n);                                           \
+  }                                                                 \
+  void __tsan_write##n(void* at) {                                  \
+    expect_aligned(at, n);                                          \
+    announce_store(at, n);                                          \
+  }                                                                 \
+  void __tsan_unaligned_read##n(void* at) { announce_load(at, n); } \
   void __tsan_unaligned_write##n(void* at) { announce_store(at, n); }
 ASSAY_ACCESS(1)
 ASSAY_ACCESS(2)
@@ -204,20 +225,20 @@ ASSAY_ACCESS(4)
 ASSAY_ACCESS(8)
 ASSAY_ACCESS(16)
 // Atomic operations of C++ in host code.
-#define ASSAY_ATOMICS(bits, T)                                                                                      \
-  T __tsan_atomic##bits##_load(const volatile T* at, int) { return __atomic_load_n(at, __ATOMIC_SEQ_CST); }         \
-  void __tsan_atomic##bits##_store(volatile T* at, T x, int) { __atomic_store_n(at, x, __ATOMIC_SEQ_CST); }         \
+#define ASSAY_ATOMICS(bits, T)                                                                                        \
+  T __tsan_atomic##bits##_load(const volatile T* at, int) { return __atomic_load_n(at, __ATOMIC_SEQ_CST); }           \
+  void __tsan_atomic##bits##_store(volatile T* at, T x, int) { __atomic_store_n(at, x, __ATOMIC_SEQ_CST); }           \
   T __tsan_atomic##bits##_exchange(volatile T* at, T x, int) { return __atomic_exchange_n(at, x, __ATOMIC_SEQ_CST); } \
   T __tsan_atomic##bits##_fetch_add(volatile T* at, T x, int) { return __atomic_fetch_add(at, x, __ATOMIC_SEQ_CST); } \
   T __tsan_atomic##bits##_fetch_sub(volatile T* at, T x, int) { return __atomic_fetch_sub(at, x, __ATOMIC_SEQ_CST); } \
   T __tsan_atomic##bits##_fetch_and(volatile T* at, T x, int) { return __atomic_fetch_and(at, x, __ATOMIC_SEQ_CST); } \
-  T __tsan_atomic##bits##_fetch_or(volatile T* at, T x, int) { return __atomic_fetch_or(at, x, __ATOMIC_SEQ_CST); }  \
+  T __tsan_atomic##bits##_fetch_or(volatile T* at, T x, int) { return __atomic_fetch_or(at, x, __ATOMIC_SEQ_CST); }   \
   T __tsan_atomic##bits##_fetch_xor(volatile T* at, T x, int) { return __atomic_fetch_xor(at, x, __ATOMIC_SEQ_CST); } \
-  int __tsan_atomic##bits##_compare_exchange_strong(volatile T* at, T* old, T x, int, int) {                        \
-    return __atomic_compare_exchange_n(at, old, x, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);                      \
-  }                                                                                                                 \
-  int __tsan_atomic##bits##_compare_exchange_weak(volatile T* at, T* old, T x, int, int) {                          \
-    return __atomic_compare_exchange_n(at, old, x, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);                      \
+  int __tsan_atomic##bits##_compare_exchange_strong(volatile T* at, T* old, T x, int, int) {                          \
+    return __atomic_compare_exchange_n(at, old, x, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);                        \
+  }                                                                                                                   \
+  int __tsan_atomic##bits##_compare_exchange_weak(volatile T* at, T* old, T x, int, int) {                            \
+    return __atomic_compare_exchange_n(at, old, x, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);                        \
   }
 ASSAY_ATOMICS(8, unsigned char)
 ASSAY_ATOMICS(16, unsigned short)

@@ -9,7 +9,8 @@ void flush_store();
 void begin_phase();
 /// These lanes of the running warp have met.
 void meet(unsigned mask);
-/// The block has ended: forgets its arrays.
+/// A block begins, or has ended, which forgets its arrays.
+void begin_tracking();
 void end_tracking();
 
 }  // namespace assay::cuda_host

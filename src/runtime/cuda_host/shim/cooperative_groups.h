@@ -74,11 +74,7 @@ struct thread_block_tile : Lanes<thread_block_tile<kSize, Parent>> {
   unsigned threads_of_parent = 0;
 
   /// A tile may forget its parent.
-  operator thread_block_tile<kSize, void>() const
-    requires(!std::is_void_v<Parent>)
-  {
-    return {{}, threads_of_parent};
-  }
+  operator thread_block_tile<kSize, void>() const requires(!std::is_void_v<Parent>) { return {{}, threads_of_parent}; }
 };
 template <unsigned kSize, class Parent>
 thread_block_tile<kSize, Parent> tiled_partition(const Parent& parent) {

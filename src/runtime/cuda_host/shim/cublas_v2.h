@@ -71,13 +71,14 @@ inline cublasStatus_t cublasSgemv(cublasHandle_t handle, cublasOperation_t op, i
 }
 
 [[noreturn]] inline void not_on_the_host(const char* function) {
-  throw DeviceError("library call", "not on cuda-host",
-                    std::string(function) + " does not run here: call cublasSgemm, or falsify on a device (backend=cuda)");
+  throw DeviceError(
+      "library call", "not on cuda-host",
+      std::string(function) + " does not run here: call cublasSgemm, or falsify on a device (backend=cuda)");
 }
-#define ASSAY_ABSENT(name)            \
-  template <class... A>               \
-  cublasStatus_t name(const A&...) {  \
-    not_on_the_host(#name);           \
+#define ASSAY_ABSENT(name)           \
+  template <class... A>              \
+  cublasStatus_t name(const A&...) { \
+    not_on_the_host(#name);          \
   }
 ASSAY_ABSENT(cublasGemmEx)
 ASSAY_ABSENT(cublasGemmStridedBatchedEx)

@@ -54,23 +54,25 @@ T shuffle(unsigned mask, T value, unsigned source, Site site) {
 
 /// Stands where a file has inline PTX.
 inline void inline_ptx(Site site = Site::current()) {
-  fail("inline PTX", "cuda-host does not run inline PTX: put C++ beside it under #if !defined(__CUDACC__), or falsify on a device", site);
+  fail("inline PTX",
+       "cuda-host does not run inline PTX: put C++ beside it under #if !defined(__CUDACC__), or falsify on a device",
+       site);
 }
 
 namespace toolkit {
 
-#define ASSAY_VECTORS(T, name, align1, align2, align4)                             \
-  struct alignas(align1) name##1 {                                                 \
-    T x;                                                                           \
-  };                                                                               \
-  struct alignas(align2) name##2 {                                                 \
-    T x, y;                                                                        \
-  };                                                                               \
-  struct alignas(align4) name##4 {                                                 \
-    T x, y, z, w;                                                                  \
-  };                                                                               \
-  inline name##1 make_##name##1(T x) { return {x}; }                               \
-  inline name##2 make_##name##2(T x, T y) { return {x, y}; }                       \
+#define ASSAY_VECTORS(T, name, align1, align2, align4)       \
+  struct alignas(align1) name##1 {                           \
+    T x;                                                     \
+  };                                                         \
+  struct alignas(align2) name##2 {                           \
+    T x, y;                                                  \
+  };                                                         \
+  struct alignas(align4) name##4 {                           \
+    T x, y, z, w;                                            \
+  };                                                         \
+  inline name##1 make_##name##1(T x) { return {x}; }         \
+  inline name##2 make_##name##2(T x, T y) { return {x, y}; } \
   inline name##4 make_##name##4(T x, T y, T z, T w) { return {x, y, z, w}; }
 #define ASSAY_VECTOR3(T, name) \
   struct name##3 {             \
@@ -170,20 +172,20 @@ ASSAY_UNTRACKED T atomically(T* address, F f) {
   *address = f(old);
   return old;
 }
-#define ASSAY_ATOMIC(name, value)                                            \
-  template <class T>                                                         \
-  T name(T* address, std::type_identity_t<T> x) {                            \
+#define ASSAY_ATOMIC(name, value)                                             \
+  template <class T>                                                          \
+  T name(T* address, std::type_identity_t<T> x) {                             \
     return atomically(address, [x](T old) { return static_cast<T>(value); }); \
-  }                                                                          \
-  template <class T>                                                         \
-  T name##_block(T* address, std::type_identity_t<T> x) {                    \
-    return name(address, x);                                                 \
+  }                                                                           \
+  template <class T>                                                          \
+  T name##_block(T* address, std::type_identity_t<T> x) {                     \
+    return name(address, x);                                                  \
   }
 ASSAY_ATOMIC(atomicAdd, old + x)
 ASSAY_ATOMIC(atomicSub, old - x)
 ASSAY_ATOMIC(atomicMin, x < old ? x : old)
 ASSAY_ATOMIC(atomicMax, old < x ? x : old)
-ASSAY_ATOMIC(atomicAnd, old & x)
+ASSAY_ATOMIC(atomicAnd, old& x)
 ASSAY_ATOMIC(atomicOr, old | x)
 ASSAY_ATOMIC(atomicXor, old ^ x)
 ASSAY_ATOMIC(atomicExch, ((void)old, x))
@@ -206,12 +208,16 @@ inline long long clock64() {
 }
 
 // Hints for caches.
-#define ASSAY_LOAD(name) \
-  template <class T>     \
-  T name(const T* address) { return *address; }
-#define ASSAY_STORE(name) \
-  template <class T>      \
-  void name(T* address, std::type_identity_t<T> value) { *address = value; }
+#define ASSAY_LOAD(name)     \
+  template <class T>         \
+  T name(const T* address) { \
+    return *address;         \
+  }
+#define ASSAY_STORE(name)                                \
+  template <class T>                                     \
+  void name(T* address, std::type_identity_t<T> value) { \
+    *address = value;                                    \
+  }
 ASSAY_LOAD(__ldg)
 ASSAY_LOAD(__ldca)
 ASSAY_LOAD(__ldcg)
@@ -282,7 +288,7 @@ inline void sincospif(float x, float* sine, float* cosine) {
 inline float __fdividef(float x, float y) { return x / y; }
 
 // As overloads, and no templates, which the C++ library's would be ambiguous with under `using namespace std`.
-#define ASSAY_MIN_MAX(R, T, U)                                                             \
+#define ASSAY_MIN_MAX(R, T, U)                                                                                        \
   constexpr R min(T x, U y) { return static_cast<R>(y) < static_cast<R>(x) ? static_cast<R>(y) : static_cast<R>(x); } \
   constexpr R max(T x, U y) { return static_cast<R>(x) < static_cast<R>(y) ? static_cast<R>(y) : static_cast<R>(x); }
 #define ASSAY_MIN_MAX_OF(I, U) \

@@ -53,7 +53,12 @@ enum cudaFuncAttribute {
   cudaFuncAttributePreferredSharedMemoryCarveout = 9
 };
 enum { cudaSharedmemCarveoutDefault = -1, cudaSharedmemCarveoutMaxL1 = 0, cudaSharedmemCarveoutMaxShared = 100 };
-enum cudaFuncCache { cudaFuncCachePreferNone, cudaFuncCachePreferShared, cudaFuncCachePreferL1, cudaFuncCachePreferEqual };
+enum cudaFuncCache {
+  cudaFuncCachePreferNone,
+  cudaFuncCachePreferShared,
+  cudaFuncCachePreferL1,
+  cudaFuncCachePreferEqual
+};
 enum cudaDeviceAttr {
   cudaDevAttrMaxThreadsPerBlock = 1,
   cudaDevAttrMaxSharedMemoryPerBlock = 8,
@@ -152,10 +157,9 @@ struct cudaDeviceProp {
   int regsPerBlock = 65536, regsPerMultiprocessor = 65536, warpSize = 32, maxThreadsPerBlock = 1024,
       maxThreadsDim[3] = {1024, 1024, 64}, maxGridSize[3] = {0x7fffffff, 65535, 65535}, clockRate = 1000000,
       memoryClockRate = 1000000, memoryBusWidth = 64, major = 9, minor = 0, multiProcessorCount = 4,
-      l2CacheSize = 1 << 20, maxThreadsPerMultiProcessor = 2048, maxBlocksPerMultiProcessor = 32,
-      concurrentKernels = 1, unifiedAddressing = 1, managedMemory = 1, concurrentManagedAccess = 1,
-      cooperativeLaunch = 0, integrated = 0, canMapHostMemory = 1, asyncEngineCount = 1, pciBusID = 0,
-      pciDeviceID = 0, computeMode = 0;
+      l2CacheSize = 1 << 20, maxThreadsPerMultiProcessor = 2048, maxBlocksPerMultiProcessor = 32, concurrentKernels = 1,
+      unifiedAddressing = 1, managedMemory = 1, concurrentManagedAccess = 1, cooperativeLaunch = 0, integrated = 0,
+      canMapHostMemory = 1, asyncEngineCount = 1, pciBusID = 0, pciDeviceID = 0, computeMode = 0;
 };
 inline cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
   *properties = {};

@@ -62,53 +62,93 @@ struct alignas(4) NarrowPair {
 namespace toolkit {
 
 template <class S>
-Narrow<S> __hadd(Narrow<S> x, Narrow<S> y) { return x + y; }
+Narrow<S> __hadd(Narrow<S> x, Narrow<S> y) {
+  return x + y;
+}
 template <class S>
-Narrow<S> __hsub(Narrow<S> x, Narrow<S> y) { return x - y; }
+Narrow<S> __hsub(Narrow<S> x, Narrow<S> y) {
+  return x - y;
+}
 template <class S>
-Narrow<S> __hmul(Narrow<S> x, Narrow<S> y) { return x * y; }
+Narrow<S> __hmul(Narrow<S> x, Narrow<S> y) {
+  return x * y;
+}
 template <class S>
-Narrow<S> __hdiv(Narrow<S> x, Narrow<S> y) { return x / y; }
+Narrow<S> __hdiv(Narrow<S> x, Narrow<S> y) {
+  return x / y;
+}
 template <class S>
-Narrow<S> __hneg(Narrow<S> x) { return -x; }
+Narrow<S> __hneg(Narrow<S> x) {
+  return -x;
+}
 template <class S>
 Narrow<S> __hfma(Narrow<S> x, Narrow<S> y, Narrow<S> z) {
   return std::fmaf(static_cast<float>(x), static_cast<float>(y), static_cast<float>(z));
 }
 template <class S>
-Narrow<S> __hmax(Narrow<S> x, Narrow<S> y) { return std::fmax(static_cast<float>(x), static_cast<float>(y)); }
+Narrow<S> __hmax(Narrow<S> x, Narrow<S> y) {
+  return std::fmax(static_cast<float>(x), static_cast<float>(y));
+}
 template <class S>
-Narrow<S> __hmin(Narrow<S> x, Narrow<S> y) { return std::fmin(static_cast<float>(x), static_cast<float>(y)); }
+Narrow<S> __hmin(Narrow<S> x, Narrow<S> y) {
+  return std::fmin(static_cast<float>(x), static_cast<float>(y));
+}
 template <class S>
-bool __hgt(Narrow<S> x, Narrow<S> y) { return x > y; }
+bool __hgt(Narrow<S> x, Narrow<S> y) {
+  return x > y;
+}
 template <class S>
-bool __hlt(Narrow<S> x, Narrow<S> y) { return x < y; }
+bool __hlt(Narrow<S> x, Narrow<S> y) {
+  return x < y;
+}
 template <class S>
-bool __hisnan(Narrow<S> x) { return std::isnan(static_cast<float>(x)); }
+bool __hisnan(Narrow<S> x) {
+  return std::isnan(static_cast<float>(x));
+}
 template <class S>
-Narrow<S> hexp(Narrow<S> x) { return std::exp(static_cast<float>(x)); }
+Narrow<S> hexp(Narrow<S> x) {
+  return std::exp(static_cast<float>(x));
+}
 template <class S>
-Narrow<S> hlog(Narrow<S> x) { return std::log(static_cast<float>(x)); }
+Narrow<S> hlog(Narrow<S> x) {
+  return std::log(static_cast<float>(x));
+}
 template <class S>
-Narrow<S> hsqrt(Narrow<S> x) { return std::sqrt(static_cast<float>(x)); }
+Narrow<S> hsqrt(Narrow<S> x) {
+  return std::sqrt(static_cast<float>(x));
+}
 template <class S>
-Narrow<S> hrsqrt(Narrow<S> x) { return rsqrtf(static_cast<float>(x)); }
+Narrow<S> hrsqrt(Narrow<S> x) {
+  return rsqrtf(static_cast<float>(x));
+}
 template <class S>
-NarrowPair<S> __hadd2(NarrowPair<S> a, NarrowPair<S> b) { return a + b; }
+NarrowPair<S> __hadd2(NarrowPair<S> a, NarrowPair<S> b) {
+  return a + b;
+}
 template <class S>
-NarrowPair<S> __hsub2(NarrowPair<S> a, NarrowPair<S> b) { return a - b; }
+NarrowPair<S> __hsub2(NarrowPair<S> a, NarrowPair<S> b) {
+  return a - b;
+}
 template <class S>
-NarrowPair<S> __hmul2(NarrowPair<S> a, NarrowPair<S> b) { return a * b; }
+NarrowPair<S> __hmul2(NarrowPair<S> a, NarrowPair<S> b) {
+  return a * b;
+}
 template <class S>
 NarrowPair<S> __hfma2(NarrowPair<S> a, NarrowPair<S> b, NarrowPair<S> c) {
   return {__hfma(a.x, b.x, c.x), __hfma(a.y, b.y, c.y)};
 }
 template <class S>
-NarrowPair<S> __hmax2(NarrowPair<S> a, NarrowPair<S> b) { return {__hmax(a.x, b.x), __hmax(a.y, b.y)}; }
+NarrowPair<S> __hmax2(NarrowPair<S> a, NarrowPair<S> b) {
+  return {__hmax(a.x, b.x), __hmax(a.y, b.y)};
+}
 template <class S>
-float __low2float(NarrowPair<S> a) { return a.x; }
+float __low2float(NarrowPair<S> a) {
+  return a.x;
+}
 template <class S>
-float __high2float(NarrowPair<S> a) { return a.y; }
+float __high2float(NarrowPair<S> a) {
+  return a.y;
+}
 template <class S>
 NarrowPair<S> atomicAdd(NarrowPair<S>* address, NarrowPair<S> x) {
   return atomically(address, [x](NarrowPair<S> old) { return old + x; });
