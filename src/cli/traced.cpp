@@ -17,6 +17,7 @@
 #include "core/files.hpp"
 #include "core/half.hpp"
 #include "falsify/engine/comparator.hpp"
+#include "falsify/engine/gradient_point.hpp"
 #include "falsify/engine/report.hpp"
 #include "falsify/engine/reports/fields.hpp"
 #include "falsify/engine/trial.hpp"
@@ -32,13 +33,15 @@ using nlohmann::json;
 constexpr const char* kSchema = "assay-trace/1";
 constexpr const char* kRemedy = "trace the program anew (assay.trace)";
 
-/// One call of a trace.
+/// One call of a trace; or, with `gradients`, the gradients of a call, whose outputs were not recorded.
 struct TracedCall {
   std::string id, label;
   const OpDescriptor* op = nullptr;
   falsify::Problem problem;
   std::vector<std::vector<float>> outputs;  ///< in contract order; empty for one that was not recorded
   std::vector<int> tensors;                 ///< their indices
+  bool gradients = false;                   ///< `outputs` are the gradients of the inputs `tensors`
+  std::vector<std::vector<float>> upstream;  ///< gradients of the outputs in contract order; empty for zeros
 };
 
 /// The outcome of the calls of one operation.
@@ -64,7 +67,10 @@ class Trace {
 
   TracedCall call(const json& from) const {
     try {
-      TracedCall call{from.at("id"), from.at("label"), &operation_named(from.at("op").get<std::string>()), {}, {}, {}};
+      TracedCall call;
+      call.id = from.at("id"), call.label = from.at("label");
+      call.op = &operation_named(from.at("op").get<std::string>());
+      call.gradients = from.value("gradients", false);
       const OpDescriptor& op = *call.op;
       call.problem = {&op, {}, {}, {}, storage_named(from.value("storage", "f32"))};
       for (const DimInfo& dim : op.dims) call.problem.dims.push_back(from.at("dims").at(std::string(dim.name)));
@@ -77,9 +83,14 @@ class Trace {
         if (tensor.role != Role::out)
           call.problem.values.back() = values(call, fmt::format("{}.in.{}", call.id, tensor.name), index, true);
         if (tensor.role == Role::in) continue;
+        if (call.gradients) {
+          call.upstream.push_back(values(call, fmt::format("{}.upstream.{}", call.id, tensor.name), index, false));
+          continue;
+        }
         call.tensors.push_back(index);
         call.outputs.push_back(values(call, fmt::format("{}.out.{}", call.id, tensor.name), index, false));
       }
+      if (call.gradients) read_gradients(call);
       return call;
     } catch (const json::exception& e) {
       fail(fmt::format("has a call that cannot be read: {}", e.what()));
@@ -93,6 +104,14 @@ class Trace {
     for (const DType dtype : {DType::f32, DType::f16, DType::bf16})
       if (text == name(dtype)) return dtype;
     fail(text + " is no format of storage");
+  }
+
+  void read_gradients(TracedCall& call) const {
+    for (const int t : falsify::differentiable(*call.op)) {
+      const std::string_view name = call.op->tensors[static_cast<std::size_t>(t)].name;
+      call.tensors.push_back(t);
+      call.outputs.push_back(values(call, fmt::format("{}.gradient.{}", call.id, name), t, false));
+    }
   }
 
   /// Returns a tensor's elements as floats; none if it is not needed and not there.
@@ -161,6 +180,54 @@ falsify::Outcome judge(const TracedCall& call, const Kernel& kernel, falsify::Wo
   return outcome;
 }
 
+/// Holds gradients to the bounds of the backward reference. What the forward pass saved is within the forward bounds,
+/// and rounded to storage.
+falsify::Outcome judge_gradients(const TracedCall& call, const Kernel& kernel, falsify::Worker& idle) {
+  falsify::Case c;
+  c.dims = call.problem.dims, c.params = call.problem.params;
+  const falsify::Tier tier = falsify::Trial(*call.op, kernel, c, idle).strictest();
+  const ArithmeticScope scope(kernel.arithmetic);
+  const auto as_inputs = [](const falsify::Values<double>& tensors) {
+    falsify::Values<Bounded> lifted;
+    for (const auto& tensor : tensors) {
+      auto& values = lifted.emplace_back();
+      for (const double x : tensor) values.push_back(Bounded::input(static_cast<float>(x)));
+    }
+    return lifted;
+  };
+  falsify::Outcome outcome;
+  for (std::size_t g = 0; g < call.tensors.size(); ++g) {
+    if (call.outputs[g].empty()) continue;
+    const falsify::GradientCase one{call.op, call.tensors[g], call.problem.dims, call.problem.params, 0};
+    falsify::GradientPoint at(one);
+    for (std::size_t i = 0; i < at.inputs.size(); ++i) {
+      const auto& values = call.problem.values[static_cast<std::size_t>(at.inputs[i])];
+      at.x[i].assign(values.begin(), values.end());
+    }
+    const std::vector<int> all = falsify::outputs_of(*call.op);
+    for (std::size_t o = 0; o < at.outputs.size(); ++o) {
+      const auto found = static_cast<std::size_t>(std::ranges::find(all, at.outputs[o]) - all.begin());
+      const auto& values = call.upstream[found];
+      at.w[o].assign(at.w[o].size(), 0);
+      std::ranges::copy(values, at.w[o].begin());
+    }
+    falsify::Values<Bounded> kept;
+    at.forward<Bounded>(falsify::oracle(call.op->name).bounded, as_inputs(at.x), &kept);
+    const double half_unit = call.problem.storage == DType::bf16 ? 0x1p-9 : call.problem.storage == DType::f16 ? 0x1p-12 : 0;
+    for (std::size_t k = 0; k < kept.size(); ++k)
+      if (at.info(at.kept[k]).storage)
+        for (Bounded& x : kept[k]) {
+          const double rounding = half_unit * (std::fabs(x.value) + x.error);
+          x.error += rounding, x.statistical += rounding;
+        }
+    const std::vector<Bounded> want = at.backward<Bounded>(falsify::backward_oracle(call.op->name).bounded,
+                                                           as_inputs(at.x), std::move(kept), as_inputs(at.w));
+    outcome &= falsify::compare(tier, fmt::format("d{}", at.info(call.tensors[g]).name), at.shape(call.tensors[g]),
+                                call.outputs[g], want, call.problem.dtype(call.tensors[g]));
+  }
+  return outcome;
+}
+
 }  // namespace
 
 bool is_trace(const std::string& folder) { return fs::exists(fs::path(folder) / "trace.json"); }
@@ -186,7 +253,7 @@ int check_trace(const std::string& folder, bool as_json) {
     Kernel kernel;
     kernel.op = call.op->name, kernel.id = call.label;
     kernel.arithmetic = declaration.arithmetic, kernel.storage = call.problem.storage;
-    const falsify::Outcome outcome = judge(call, kernel, idle);
+    const falsify::Outcome outcome = (call.gradients ? judge_gradients : judge)(call, kernel, idle);
     Judged& of_op = by_op[op];
     ++of_op.calls;
     of_op.elements += outcome.elements;

@@ -21,7 +21,7 @@ FAULTS = [
     ("attention", "mask_off_by_one", "keys[None, :] <= start + queries[:, None]", "keys[None, :] < start + queries[:, None]"),
     ("attention", "values_not_rescaled", "y = y * rescaled[:, None] + tl.dot", "y = y + tl.dot"),
     ("attention", "heads_of_a_group_exchanged", "k_ptr + batch * k_batch + head // group * k_head", "k_ptr + batch * k_batch + head % (heads // group) * k_head"),
-    ("attention", "scale_of_d", "heads, d, scale,\n", "heads, d, d ** -0.5,\n"),
+    ("attention", "scale_of_d", "\n            d, scale,", "\n            d, d ** -0.5,"),
     ("cross_entropy", "mean_over_rows", "normalizer.copy_(weights[targets.long()].sum() if", "normalizer.copy_(torch.tensor(float(rows)) if"),
     ("cross_entropy", "sum_not_rescaled", "total = total * tl.exp(largest - grown)", "total = total"),
     ("silu_mul", "gate_and_up_exchanged", "gate / (1.0 + tl.exp(-gate)) * up", "up / (1.0 + tl.exp(-up)) * gate"),

@@ -70,9 +70,10 @@ def matmul(a: torch.Tensor, b, c):
         matmul_kernel[(triton.cdiv(m, 32), triton.cdiv(n, 32))](a, b, c, m, n, k, a.stride(0), b.stride(0), c.stride(0), BLOCK=32, BLOCK_K=32)
 
 
-@triton.jit(do_not_specialize=["q_batch", "q_row", "q_head", "k_batch", "k_row", "k_head", "v_batch", "v_row", "v_head", "y_batch", "y_row", "y_head", "s", "group", "heads", "d"])
+@triton.jit(do_not_specialize=["q_batch", "q_row", "q_head", "k_batch", "k_row", "k_head", "v_batch", "v_row", "v_head", "y_batch", "y_row", "y_head", "lse_batch",
+                              "lse_head", "s", "group", "heads", "d"])
 def attention_kernel(q_ptr, k_ptr, v_ptr, y_ptr, lse_ptr, lengths_ptr, starts_ptr, q_batch, q_row, q_head, k_batch, k_row, k_head, v_batch, v_row, v_head,
-                     y_batch, y_row, y_head, s, group, heads, d, scale, causal: tl.constexpr, BLOCK_S: tl.constexpr, BLOCK_T: tl.constexpr, BLOCK_D: tl.constexpr):
+                     y_batch, y_row, y_head, lse_batch, lse_head, s, group, heads, d, scale, causal: tl.constexpr, BLOCK_S: tl.constexpr, BLOCK_T: tl.constexpr, BLOCK_D: tl.constexpr):
     batch, head = (tl.program_id(1) // heads).to(tl.int64), tl.program_id(1) % heads
     length, start = tl.load(lengths_ptr + batch), tl.load(starts_ptr + batch)
     queries = tl.program_id(0) * BLOCK_S + tl.arange(0, BLOCK_S)
@@ -104,14 +105,15 @@ def attention_kernel(q_ptr, k_ptr, v_ptr, y_ptr, lse_ptr, lengths_ptr, starts_pt
     y = y / tl.where(empty, 1.0, total)[:, None]
     tl.store(y_ptr + batch * y_batch + queries[:, None] * y_row + head * y_head + features[None, :], y, mask=(queries[:, None] < s) & (features[None, :] < d))
     lse = tl.where(empty, -float("inf"), largest + tl.log(tl.where(empty, 1.0, total)))
-    tl.store(lse_ptr + (batch * heads + head) * s + queries, lse, mask=queries < s)
+    tl.store(lse_ptr + batch * lse_batch + head * lse_head + queries, lse, mask=queries < s)
 
 
 def attention(q: torch.Tensor, k, v, lengths, starts, y, logsumexp, scale, causal):
     batch, s, heads, d = q.shape
     if q.numel():
         attention_kernel[(triton.cdiv(s, 32), batch * heads)](
-            q, k, v, y, logsumexp, lengths, starts, *q.stride()[:3], *k.stride()[:3], *v.stride()[:3], *y.stride()[:3], s, heads // k.shape[2], heads, d, scale,
+            q, k, v, y, logsumexp, lengths, starts, *q.stride()[:3], *k.stride()[:3], *v.stride()[:3], *y.stride()[:3], *logsumexp.stride()[:2], s, heads // k.shape[2], heads,
+            d, scale,
             causal=bool(causal), BLOCK_S=32, BLOCK_T=32, BLOCK_D=max(16, triton.next_power_of_2(d)))
 
 
