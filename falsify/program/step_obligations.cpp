@@ -509,7 +509,8 @@ Outcome all_or_nothing(const SystemTrial& trial) {
 Outcome after_a_refusal(const SystemTrial& trial) {
   OnDevice without(trial);
   without.step(0);
-  const std::size_t bytes = plan(step_programs(classifier_of(trial.block()), options_of(trial.block())).gradients).bytes;
+  const std::size_t bytes =
+      plan(step_programs(classifier_of(trial.block()), options_of(trial.block())).gradients).bytes;
   std::string said;
   {
     const Reservation less(trial.on(), bytes - 1);
@@ -526,8 +527,9 @@ Outcome from_the_host(const SystemTrial& trial) {
   Session& session = on.trainer.session();
   Outcome outcome;
   for (const auto& [name, elements] : elements_of(on.c, session.program()))
-    outcome &= same<float>(name, get_parameter(session, parameter(session.program(), name)),
-                           std::vector<float>(elements.begin(), elements.end()), "the device holds another than it was given");
+    outcome &=
+        same<float>(name, get_parameter(session, parameter(session.program(), name)),
+                    std::vector<float>(elements.begin(), elements.end()), "the device holds another than it was given");
   return outcome;
 }
 
@@ -536,7 +538,9 @@ Index layer_of(std::string_view name) {
   constexpr std::string_view kLayers = "model.layers.";
   return name.starts_with(kLayers) ? std::atoi(name.data() + kLayers.size()) : -1;
 }
-std::string_view within_layer(std::string_view name) { return name.substr(name.find('.', std::string_view("model.layers.").size())); }
+std::string_view within_layer(std::string_view name) {
+  return name.substr(name.find('.', std::string_view("model.layers.").size()));
+}
 
 Outcome every_layer(const SystemTrial& trial) {
   OnDevice on(trial);
@@ -547,9 +551,9 @@ Outcome every_layer(const SystemTrial& trial) {
   Outcome outcome = holds(std::ssize(of_layers) == on.c.config.layers,
                           fmt::format("{} of {} layers have parameters", of_layers.size(), on.c.config.layers));
   for (auto& [layer, names] : of_layers)
-    outcome &= holds(names == of_layers.begin()->second,
-                     fmt::format("layer {} has {} parameters, and the first one has {}", layer, names.size(),
-                                 of_layers.begin()->second.size()));
+    outcome &=
+        holds(names == of_layers.begin()->second, fmt::format("layer {} has {} parameters, and the first one has {}",
+                                                              layer, names.size(), of_layers.begin()->second.size()));
   return outcome;
 }
 
@@ -565,9 +569,11 @@ Outcome layers_in_order(const SystemTrial& trial) {
     last = layer;
     of_layers[layer].emplace_back(within_layer(step.label));
   }
-  outcome &= holds(std::ssize(of_layers) == on.c.config.layers, fmt::format("{} layers run, of {}", of_layers.size(), on.c.config.layers));
+  outcome &= holds(std::ssize(of_layers) == on.c.config.layers,
+                   fmt::format("{} layers run, of {}", of_layers.size(), on.c.config.layers));
   for (const auto& [layer, steps] : of_layers)
-    outcome &= holds(steps == of_layers.begin()->second, fmt::format("layer {} has other steps than the first one", layer));
+    outcome &=
+        holds(steps == of_layers.begin()->second, fmt::format("layer {} has other steps than the first one", layer));
   return outcome;
 }
 
@@ -579,7 +585,8 @@ Outcome inputs(const SystemTrial& trial) {
   for (const auto& samples : samples_of(on.c, 0)) {
     const Batch batch = batch_of(classifier_of(on.c), options_of(on.c), samples);
     on.trainer.set_runner([&](std::string_view, Session& session) {
-      for (const auto& [name, v, want] : {std::tuple{"ids", values.ids, &batch.ids}, {"lengths", values.lengths, &batch.lengths}})
+      for (const auto& [name, v, want] :
+           {std::tuple{"ids", values.ids, &batch.ids}, {"lengths", values.lengths, &batch.lengths}})
         outcome &= same<float>(name, numbers(session.get<std::int32_t>(v)), numbers(*want), "the device got another");
       session.run();
     });
@@ -602,7 +609,8 @@ Outcome evaluation(const SystemTrial& trial) {
   for (const auto& batch : batches) on.trainer.evaluate(batch);
   Outcome outcome = same<float>("gradients and parameters", all_of(on.trainer), before, "an evaluation changes this");
   on.trainer.apply(), without.trainer.apply();
-  return outcome &= same_state(on.trainer.state(), without.trainer.state(), "an evaluation before the update changes it");
+  return outcome &=
+         same_state(on.trainer.state(), without.trainer.state(), "an evaluation before the update changes it");
 }
 
 Outcome twice(const SystemTrial& trial) {
@@ -632,7 +640,8 @@ Outcome adapters_begin(const SystemTrial& trial) {
   const Index wanted = 2 * std::ssize(c.config.adapters.on) * c.config.layers;
   outcome &= holds(found == wanted, fmt::format("{} tensors of adapters, and {} are wanted", found, wanted));
   const Gradients g = trainer.gradients();
-  return outcome &= holds(g.samples == 0 && std::ranges::all_of(g.sums, [](float x) { return x == 0; }), "gradients begin as other than zeros");
+  return outcome &= holds(g.samples == 0 && std::ranges::all_of(g.sums, [](float x) { return x == 0; }),
+                          "gradients begin as other than zeros");
 }
 
 Outcome every_leaf(const SystemTrial& trial) {
@@ -646,7 +655,8 @@ Outcome every_leaf(const SystemTrial& trial) {
   const Gradients g = on.trainer.gradients();
   on.trainer.apply();
   const TrainerState after = on.trainer.state();
-  Outcome outcome = holds(after.steps == before.steps + 1, fmt::format("{} steps are counted for one", after.steps - before.steps));
+  Outcome outcome =
+      holds(after.steps == before.steps + 1, fmt::format("{} steps are counted for one", after.steps - before.steps));
   for (const Value leaf : values.leaves) {
     const ValueInfo& info = values.program[leaf];
     bool any = false, m = false, v = false;
@@ -676,7 +686,8 @@ Outcome through_files(const SystemTrial& trial) {
   const BlockCase& c = trial.block();
   if (c.config.adapters.on.empty()) return Outcome::not_applicable("no adapters");
   OnDevice on(trial);
-  if (!has_frozen_bases(on.trainer.session().program())) return Outcome::not_applicable("a weight trains beside its adapter");
+  if (!has_frozen_bases(on.trainer.session().program()))
+    return Outcome::not_applicable("a weight trains beside its adapter");
   on.step(0);
   std::string pattern = (std::filesystem::temp_directory_path() / "assay-adapter-XXXXXX").string();
   if (mkdtemp(pattern.data()) == nullptr) throw Unavailable("temporary folder", pattern + " cannot be made");
@@ -689,7 +700,8 @@ Outcome through_files(const SystemTrial& trial) {
   const std::vector<Judgement> want = on.trainer.evaluate(samples), got = other.trainer.evaluate(samples);
   Outcome outcome;
   for (std::size_t i = 0; i < want.size(); ++i)
-    outcome &= same<float>("logits", got[i].logits, want[i].logits, "behind the files of the adapter the model decides otherwise");
+    outcome &= same<float>("logits", got[i].logits, want[i].logits,
+                           "behind the files of the adapter the model decides otherwise");
   return outcome;
 }
 
@@ -815,74 +827,63 @@ constexpr SystemObligation kObligations[] = {
      false,
      &synchronized},
     {{"F-CUDA-003",
-      "a trainer that a device refused leaves no trace: the next one trains with the bits of one that came first", "after_a_refusal",
-      "something that an attempt leaves on the device"},
+      "a trainer that a device refused leaves no trace: the next one trains with the bits of one that came first",
+      "after_a_refusal", "something that an attempt leaves on the device"},
      kStep,
      false,
      &after_a_refusal},
-    {{"F-CUDA-005",
-      "every parameter on the device is the host's, bitwise, packed ones as they are decoded", "from_the_host",
-      "a copy that is cut, or two parameters in one place"},
+    {{"F-CUDA-005", "every parameter on the device is the host's, bitwise, packed ones as they are decoded",
+      "from_the_host", "a copy that is cut, or two parameters in one place"},
      kStep,
      false,
      &from_the_host},
-    {{"F-CUDA-006",
-      "every layer has its parameters on the device, the same names in each", "every_layer",
+    {{"F-CUDA-006", "every layer has its parameters on the device, the same names in each", "every_layer",
       "a layer that was not brought up"},
      kStep,
      false,
      &every_layer},
-    {{"F-CUDA-007",
-      "tokens and lengths on the device are the batch's", "inputs",
+    {{"F-CUDA-007", "tokens and lengths on the device are the batch's", "inputs",
       "an upload that another one overwrites"},
      kStep,
      false,
      &inputs},
-    {{"F-CUDA-008",
-      "the forward pass runs every layer once, in order, with the same steps", "layers_in_order",
+    {{"F-CUDA-008", "the forward pass runs every layer once, in order, with the same steps", "layers_in_order",
       "a layer that is skipped, or run twice"},
      kStep,
      false,
      &layers_in_order},
-    {{"F-CUDA-009",
-      "an evaluation changes no gradient, parameter or mean", "evaluation",
+    {{"F-CUDA-009", "an evaluation changes no gradient, parameter or mean", "evaluation",
       "an evaluation that shares what training keeps"},
      kStep,
      false,
      &evaluation},
-    {{"F-CUDA-014",
-      "two trainers of the same case have the same bits behind two steps", "twice",
+    {{"F-CUDA-014", "two trainers of the same case have the same bits behind two steps", "twice",
       "an order of sums that depends on time"},
      kStep,
      false,
      &twice},
-    {{"C-NF4LORA-INIT-001",
-      "adapters begin as nothing: B and all gradients are zero, and A is not", "adapters_begin",
+    {{"C-NF4LORA-INIT-001", "adapters begin as nothing: B and all gradients are zero, and A is not", "adapters_begin",
       "memory that is not cleared, or an adapter without a place"},
      kStep,
      false,
      &adapters_begin},
-    {{"C-GPUOPT-001",
-      "one update counts one step, and moves both means of every parameter that has a gradient", "every_leaf",
-      "a parameter that the update leaves out"},
+    {{"C-GPUOPT-001", "one update counts one step, and moves both means of every parameter that has a gradient",
+      "every_leaf", "a parameter that the update leaves out"},
      kStep,
      false,
      &every_leaf},
-    {{"C-NF4BACK-001",
-      "gradients through packed weights are those through the weights that they decode to, in double", "packed_backward",
-      "a product with codes or scales of another row"},
+    {{"C-NF4BACK-001", "gradients through packed weights are those through the weights that they decode to, in double",
+      "packed_backward", "a product with codes or scales of another row"},
      kStep,
      false,
      &packed_backward},
-    {{"C-QLORA-CKPT-001",
-      "adapters that were saved and loaded in peft's format decide with the same bits", "through_files",
-      "a tensor that the files lack, or hold transposed"},
+    {{"C-QLORA-CKPT-001", "adapters that were saved and loaded in peft's format decide with the same bits",
+      "through_files", "a tensor that the files lack, or hold transposed"},
      kStep,
      false,
      &through_files},
-    {{"C-VRAM-001",
-      "a trainer takes the same memory each time; with a byte less it is refused, and keeps none", "all_or_nothing",
-      "an allocation beside the plan, or a session that stays open"},
+    {{"C-VRAM-001", "a trainer takes the same memory each time; with a byte less it is refused, and keeps none",
+      "all_or_nothing", "an allocation beside the plan, or a session that stays open"},
      kStep,
      false,
      &all_or_nothing},

@@ -154,17 +154,17 @@ Alter later(const Alter& alter) {
 /// Gives a value the place of another one.
 Alter moved(std::string_view name, std::string_view to) {
   return [=](Program& p) {
-    const auto found = std::ranges::find(p.values, name, &ValueInfo::name), other = std::ranges::find(p.values, to, &ValueInfo::name);
-    if (found != p.values.end() && other != p.values.end()) found->storage = other->storage, found->offset = other->offset;
+    const auto found = std::ranges::find(p.values, name, &ValueInfo::name),
+               other = std::ranges::find(p.values, to, &ValueInfo::name);
+    if (found != p.values.end() && other != p.values.end())
+      found->storage = other->storage, found->offset = other->offset;
   };
 }
 
 /// Ids of the seed's CUDA trainer.
 TEST(StepObligations, OfTheDeviceFailForWhatTheyAreFor) {
   const std::string second = "model.layers.1.";
-  const Alter larger = [](Program& p) {
-    p.storages.push_back({"more", Kind::state, DType::f32, 64});
-  };
+  const Alter larger = [](Program& p) { p.storages.push_back({"more", Kind::state, DType::f32, 64}); };
   const Alter of_layer = [=](Program& p) {
     std::erase_if(p.parameters, [&](const Parameter& q) { return q.name == second + "mlp.up_proj.weight"; });
   };
@@ -172,16 +172,19 @@ TEST(StepObligations, OfTheDeviceFailForWhatTheyAreFor) {
     std::erase_if(p.steps, [&](const Step& s) { return s.label.starts_with(second + "mlp."); });
   };
   const Alter exchanged = [=](Program& p) {
-    const auto of = [&](const char* layer) { return std::ranges::find_if(p.steps, [=](const Step& s) { return s.label.starts_with(layer); }); };
+    const auto of = [&](const char* layer) {
+      return std::ranges::find_if(p.steps, [=](const Step& s) { return s.label.starts_with(layer); });
+    };
     if (of("model.layers.1.") != p.steps.end()) std::swap(*of("model.layers.0."), *of("model.layers.1."));
   };
-  const Alter writes = where([](const Program& p) { return has(p, "mean_pool") && !has(p, "mean_pool_backward"); }, [](Program& p) {
-    ProgramMutant m{{}, "", p, {}};
-    BlockEdit e(m);
-    const Value weight = e.row(e.parameter("model.norm.weight"));
-    e.insert(0, BlockEdit::sum(weight, weight, 1));
-    p = m.program;
-  });
+  const Alter writes = where([](const Program& p) { return has(p, "mean_pool") && !has(p, "mean_pool_backward"); },
+                             [](Program& p) {
+                               ProgramMutant m{{}, "", p, {}};
+                               BlockEdit e(m);
+                               const Value weight = e.row(e.parameter("model.norm.weight"));
+                               e.insert(0, BlockEdit::sum(weight, weight, 1));
+                               p = m.program;
+                             });
   const Alter renamed = [](Program& p) {
     for (Parameter& q : p.parameters)
       if (q.name.ends_with("v_proj.lora_B.weight")) q.name.replace(q.name.size() - 13, 13, "lora_C.weight");
@@ -197,7 +200,8 @@ TEST(StepObligations, OfTheDeviceFailForWhatTheyAreFor) {
       {"F-CUDA-014", later(last("adamw_step", "lr", 2)), ""},
       {"C-NF4LORA-INIT-001", renamed, "nf4"},
       {"C-GPUOPT-001", without("adamw_step"), ""},
-      {"C-NF4BACK-001", where([](const Program& p) { return has(p, "nf4_matmul"); }, last("attention_backward", "scale", 2)), "nf4"},
+      {"C-NF4BACK-001",
+       where([](const Program& p) { return has(p, "nf4_matmul"); }, last("attention_backward", "scale", 2)), "nf4"},
       {"C-QLORA-CKPT-001", later(last("attention", "scale", 2)), "nf4"},
       {"C-VRAM-001", later(larger), ""},
       {"C-GPUTRAINIT-002", larger, ""},
@@ -205,7 +209,8 @@ TEST(StepObligations, OfTheDeviceFailForWhatTheyAreFor) {
   for (const auto& [obligation, alter, of] : all) {
     const SystemKernel on(step(), Backend::cpu);
     const Outcome right = run_case(on, obligation, case_of(of));
-    EXPECT_EQ(right.kind, Outcome::Kind::passed) << obligation << (right.finding ? right.finding->message : right.reason);
+    EXPECT_EQ(right.kind, Outcome::Kind::passed)
+        << obligation << (right.finding ? right.finding->message : right.reason);
     EXPECT_GT(right.elements, 0) << obligation;
     EXPECT_EQ(run_case(on, obligation, case_of(of), alter).kind, Outcome::Kind::falsified) << obligation;
   }
