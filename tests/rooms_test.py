@@ -26,6 +26,7 @@ ARROWS = {
     "src/serve": "src/core src/runtime src/contract",
     "src/program": "src/core src/runtime src/contract src/serve",
     "src/program/model": "src/core src/system src/program generated/program",
+    "src/program/ranks": "src/program/model",
     "src/plugin": "src/core src/runtime src/runtime/cuda src/contract",
     "src/python": "src/cli src/plugin",
     "reference": "src/core",

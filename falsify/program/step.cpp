@@ -82,7 +82,7 @@ StepProgram joined(StepPrograms programs) {
   StepProgram all{programs.gradients, std::move(programs), {}, {}, {}};
   const std::int32_t norm = append(all.program, all.of.norm, "norm"),
                      update = append(all.program, all.of.update, "update");
-  all.of.norm_of_sum.id += norm;
+  all.of.sums.id += norm, all.of.norm_of_sum.id += norm;
   for (Value* v : {&all.of.parameters, &all.of.m, &all.of.v}) v->id += update;
   for (const Parameter& p : all.program.parameters) {
     if (!p.trainable) continue;

@@ -99,6 +99,9 @@ class StepExecution {
     return memory[right_.of.norm_of_sum].data()[0] / T(static_cast<double>(std::exchange(samples_, 0)));
   }
 
+  /// Of all ranks, whose gradients have taken the place of these.
+  void count(Index samples) { samples_ = samples; }
+
   void clear() {
     for (std::size_t i = 0; i < m_.program.values.size(); ++i) {
       const program::Value v{static_cast<std::int32_t>(i)};

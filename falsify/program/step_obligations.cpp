@@ -3,13 +3,17 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <limits>
+#include <memory>
 
 #include "core/errors.hpp"
 #include "falsify/program/check.hpp"
 #include "falsify/program/obligations.hpp"
 #include "falsify/program/step.hpp"
+#include "program/model/adapters.hpp"
 #include "program/model/parameters.hpp"
 #include "serve/reservation.hpp"
 
@@ -63,13 +67,18 @@ Outcome same_state(const TrainerState& got, const TrainerState& want, std::strin
 /// A step in double with bounds: the mean gradient's norm, parameters and means after the samples of these runs.
 class InDouble {
  public:
-  InDouble(const SystemTrial& trial, const BlockCase& c, const MicroBatches& batches) {
+  /// `own` holds elements of parameters by name that are not the case's.
+  InDouble(const SystemTrial& trial, const BlockCase& c, const MicroBatches& batches,
+           const std::map<std::string, std::vector<double>>& own_elements = {}) {
     StepProgram right = step_program(c);
     ProgramMutant own{{}, "", right.program, plan(right.program)};
     trial.alter(own.program);
     StepExecution<double> exact(own, right, c, std::nan(""));
     StepExecution<Bounded> bounded(own, right, c, Bounded(std::nan("")));
     bounded.of_double = true;
+    for (const Parameter& p : right.program.parameters)
+      if (const auto found = own_elements.find(p.name); found != own_elements.end())
+        write(exact.memory[p.value], found->second), write(bounded.memory[p.value], found->second);
     for (const auto& batch : batches) exact.accumulate(batch), bounded.accumulate(batch);
     norm = exact.apply(), norm_error = bounded.apply().error;
     for (std::size_t leaf = 0; leaf < right.leaves.size(); ++leaf)
@@ -464,6 +473,238 @@ Outcome synchronized(const SystemTrial& trial) {
   return outcome;
 }
 
+// On the device that trains: the ids of the seed's CUDA trainer, for every back end.
+
+/// A trainer under this alteration alone, or what its refusal says.
+std::string refusal(const SystemTrial& trial) {
+  try {
+    const OnDevice on(trial);
+  } catch (const Unavailable& e) {
+    return e.what();
+  }
+  return "nothing";
+}
+
+/// Memory that a trainer takes, of all its programs together.
+std::size_t bytes_of(const SystemTrial& trial) {
+  constexpr std::size_t kEnough = std::size_t{1} << 28;
+  const Reservation enough(trial.on(), kEnough);
+  const OnDevice on(trial);
+  return kEnough - enough.remaining();
+}
+
+Outcome all_or_nothing(const SystemTrial& trial) {
+  const std::size_t bytes = bytes_of(trial), again = bytes_of(trial);
+  Outcome outcome = holds(again == bytes, fmt::format("a trainer takes {} bytes, and the next one {}", bytes, again));
+  for (const std::size_t less : {bytes - 1, bytes / 2}) {
+    const Reservation reserved(trial.on(), less);
+    const std::string said = refusal(trial);
+    outcome &= holds(said.find("bytes requested") != said.npos,
+                     fmt::format("a trainer of {} bytes, with {}, says {}", bytes, less, said));
+    outcome &= holds(reserved.remaining() == less, "a part of a trainer stays allocated");
+  }
+  return outcome;
+}
+
+Outcome after_a_refusal(const SystemTrial& trial) {
+  OnDevice without(trial);
+  without.step(0);
+  const std::size_t bytes =
+      plan(step_programs(classifier_of(trial.block()), options_of(trial.block())).gradients).bytes;
+  std::string said;
+  {
+    const Reservation less(trial.on(), bytes - 1);
+    said = refusal(trial);
+  }
+  Outcome outcome = holds(said != "nothing", "a trainer opens without memory for it");
+  OnDevice on(trial);
+  on.step(0);
+  return outcome &= same_state(on.trainer.state(), without.trainer.state(), "a trainer behind a refused one differs");
+}
+
+Outcome from_the_host(const SystemTrial& trial) {
+  OnDevice on(trial);
+  Session& session = on.trainer.session();
+  Outcome outcome;
+  for (const auto& [name, elements] : elements_of(on.c, session.program()))
+    outcome &=
+        same<float>(name, get_parameter(session, parameter(session.program(), name)),
+                    std::vector<float>(elements.begin(), elements.end()), "the device holds another than it was given");
+  return outcome;
+}
+
+/// "model.layers.3." of "model.layers.3.mlp.silu_mul"; -1 of none.
+Index layer_of(std::string_view name) {
+  constexpr std::string_view kLayers = "model.layers.";
+  return name.starts_with(kLayers) ? std::atoi(name.data() + kLayers.size()) : -1;
+}
+std::string_view within_layer(std::string_view name) {
+  return name.substr(name.find('.', std::string_view("model.layers.").size()));
+}
+
+Outcome every_layer(const SystemTrial& trial) {
+  OnDevice on(trial);
+  const Program& p = on.trainer.session().program();
+  std::map<Index, std::vector<std::string>> of_layers;
+  for (const Parameter& parameter : p.parameters)
+    if (layer_of(parameter.name) >= 0) of_layers[layer_of(parameter.name)].emplace_back(within_layer(parameter.name));
+  Outcome outcome = holds(std::ssize(of_layers) == on.c.config.layers,
+                          fmt::format("{} of {} layers have parameters", of_layers.size(), on.c.config.layers));
+  for (auto& [layer, names] : of_layers)
+    outcome &=
+        holds(names == of_layers.begin()->second, fmt::format("layer {} has {} parameters, and the first one has {}",
+                                                              layer, names.size(), of_layers.begin()->second.size()));
+  return outcome;
+}
+
+Outcome layers_in_order(const SystemTrial& trial) {
+  OnDevice on(trial);
+  std::map<Index, std::vector<std::string>> of_layers;
+  Index last = 0;
+  Outcome outcome;
+  for (const Step& step : on.trainer.session().program().steps) {
+    const Index layer = layer_of(step.label);
+    if (layer < 0) continue;
+    outcome &= holds(layer >= last, fmt::format("{} runs behind layer {}", step.label, last));
+    last = layer;
+    of_layers[layer].emplace_back(within_layer(step.label));
+  }
+  outcome &= holds(std::ssize(of_layers) == on.c.config.layers,
+                   fmt::format("{} layers run, of {}", of_layers.size(), on.c.config.layers));
+  for (const auto& [layer, steps] : of_layers)
+    outcome &=
+        holds(steps == of_layers.begin()->second, fmt::format("layer {} has other steps than the first one", layer));
+  return outcome;
+}
+
+Outcome inputs(const SystemTrial& trial) {
+  OnDevice on(trial);
+  const StepPrograms values = step_programs(classifier_of(on.c), options_of(on.c));
+  Outcome outcome;
+  const auto numbers = [](const auto& all) { return std::vector<float>(all.begin(), all.end()); };
+  for (const auto& samples : samples_of(on.c, 0)) {
+    const Batch batch = batch_of(classifier_of(on.c), options_of(on.c), samples);
+    on.trainer.set_runner([&](std::string_view, Session& session) {
+      for (const auto& [name, v, want] :
+           {std::tuple{"ids", values.ids, &batch.ids}, {"lengths", values.lengths, &batch.lengths}})
+        outcome &= same<float>(name, numbers(session.get<std::int32_t>(v)), numbers(*want), "the device got another");
+      session.run();
+    });
+    on.trainer.accumulate(samples);
+  }
+  return outcome;
+}
+
+Outcome evaluation(const SystemTrial& trial) {
+  OnDevice on(trial), without(trial);
+  const MicroBatches batches = samples_of(on.c, 0);
+  on.trainer.accumulate(batches[0]), without.trainer.accumulate(batches[0]);
+  const auto all_of = [](Trainer& trainer) {
+    std::vector<float> all = trainer.gradients().sums;
+    for (const Parameter& p : trainer.session().program().parameters)
+      for (const float x : get_parameter(trainer.session(), p)) all.push_back(x);
+    return all;
+  };
+  const std::vector<float> before = all_of(on.trainer);
+  for (const auto& batch : batches) on.trainer.evaluate(batch);
+  Outcome outcome = same<float>("gradients and parameters", all_of(on.trainer), before, "an evaluation changes this");
+  on.trainer.apply(), without.trainer.apply();
+  return outcome &=
+         same_state(on.trainer.state(), without.trainer.state(), "an evaluation before the update changes it");
+}
+
+Outcome twice(const SystemTrial& trial) {
+  OnDevice one(trial), two(trial);
+  for (const int number : {0, 1}) one.step(number), two.step(number);
+  return same_state(two.trainer.state(), one.trainer.state(), "the second of two equal trainers differs");
+}
+
+Outcome adapters_begin(const SystemTrial& trial) {
+  const BlockCase& c = trial.block();
+  if (c.config.adapters.on.empty()) return Outcome::not_applicable("no adapters");
+  Trainer trainer(classifier_of(c), options_of(c), trial.on(), trial.options());
+  StepPrograms programs = step_programs(classifier_of(c), options_of(c));
+  trial.alter(programs.gradients);
+  Session session(programs.gradients, trial.on(), trial.options());
+  initialize(session, c.seed);
+  Outcome outcome;
+  Index found = 0;
+  for (const Parameter& p : session.program().parameters) {
+    const bool a = p.name.ends_with("lora_A.weight"), b = p.name.ends_with("lora_B.weight");
+    if (!a && !b) continue;
+    const std::vector<float> values = get_parameter(session, p);
+    const bool zeros = std::ranges::all_of(values, [](float x) { return x == 0; });
+    outcome &= holds(b == zeros, fmt::format("{} begins as {}", p.name, zeros ? "zeros" : "other than zeros"));
+    ++found;
+  }
+  const Index wanted = 2 * std::ssize(c.config.adapters.on) * c.config.layers;
+  outcome &= holds(found == wanted, fmt::format("{} tensors of adapters, and {} are wanted", found, wanted));
+  const Gradients g = trainer.gradients();
+  return outcome &= holds(g.samples == 0 && std::ranges::all_of(g.sums, [](float x) { return x == 0; }),
+                          "gradients begin as other than zeros");
+}
+
+Outcome every_leaf(const SystemTrial& trial) {
+  OnDevice on(trial);
+  const StepProgram values = step_program(on.c);
+  for (const auto& batch : samples_of(on.c, 0)) on.trainer.accumulate(batch);
+  const TrainerState before = [&] {
+    OnDevice fresh(trial);
+    return fresh.trainer.state();
+  }();
+  const Gradients g = on.trainer.gradients();
+  on.trainer.apply();
+  const TrainerState after = on.trainer.state();
+  Outcome outcome =
+      holds(after.steps == before.steps + 1, fmt::format("{} steps are counted for one", after.steps - before.steps));
+  for (const Value leaf : values.leaves) {
+    const ValueInfo& info = values.program[leaf];
+    bool any = false, m = false, v = false;
+    for (Index i = info.offset; i < info.offset + info.shape.size(); ++i) {
+      const auto at = static_cast<std::size_t>(i);
+      any = any || std::fabs(g.sums[at]) > 1e-12F;
+      m = m || after.m[at] != before.m[at], v = v || after.v[at] != before.v[at];
+    }
+    outcome &= holds(!any || (m && v), fmt::format("{} has a gradient, and its means stay", info.name));
+  }
+  return outcome;
+}
+
+/// The gradients of a packed base are those of a base that holds what the codes mean.
+Outcome packed_backward(const SystemTrial& trial) {
+  BlockCase packed = trial.block();
+  if (packed.config.weights != WeightFormat::nf4) return Outcome::not_applicable("the base is not packed");
+  BlockCase plain = packed;
+  plain.config.weights = WeightFormat::f32;
+  const std::map<std::string, std::vector<double>> own = elements_of(packed, step_program(packed).program);
+  const MicroBatches batches = samples_of(packed, 0);
+  return within_both(InDouble(trial, plain, batches, own), InDouble(trial, packed, batches));
+}
+
+/// Adapters and what else trains beside a frozen base, through peft's files.
+Outcome through_files(const SystemTrial& trial) {
+  const BlockCase& c = trial.block();
+  if (c.config.adapters.on.empty()) return Outcome::not_applicable("no adapters");
+  OnDevice on(trial);
+  if (!has_frozen_bases(on.trainer.session().program()))
+    return Outcome::not_applicable("a weight trains beside its adapter");
+  on.step(0);
+  std::string pattern = (std::filesystem::temp_directory_path() / "assay-adapter-XXXXXX").string();
+  if (mkdtemp(pattern.data()) == nullptr) throw Unavailable("temporary folder", pattern + " cannot be made");
+  const std::unique_ptr<std::string, void (*)(std::string*)> folder(
+      &pattern, [](std::string* path) { std::filesystem::remove_all(*path); });
+  save_adapters(on.trainer.session(), c.config.adapters, pattern, "base");
+  OnDevice other(trial);
+  load_adapters(other.trainer.session(), pattern);
+  const auto samples = samples_of(c, 1)[0];
+  const std::vector<Judgement> want = on.trainer.evaluate(samples), got = other.trainer.evaluate(samples);
+  Outcome outcome;
+  for (std::size_t i = 0; i < want.size(); ++i)
+    outcome &= same<float>("logits", got[i].logits, want[i].logits,
+                           "behind the files of the adapter the model decides otherwise");
+  return outcome;
+}
+
 constexpr BlockPart kStep[] = {BlockPart::step};
 
 constexpr SystemObligation kObligations[] = {
@@ -585,6 +826,67 @@ constexpr SystemObligation kObligations[] = {
      kStep,
      false,
      &synchronized},
+    {{"F-CUDA-003",
+      "a trainer that a device refused leaves no trace: the next one trains with the bits of one that came first",
+      "after_a_refusal", "something that an attempt leaves on the device"},
+     kStep,
+     false,
+     &after_a_refusal},
+    {{"F-CUDA-005", "every parameter on the device is the host's, bitwise, packed ones as they are decoded",
+      "from_the_host", "a copy that is cut, or two parameters in one place"},
+     kStep,
+     false,
+     &from_the_host},
+    {{"F-CUDA-006", "every layer has its parameters on the device, the same names in each", "every_layer",
+      "a layer that was not brought up"},
+     kStep,
+     false,
+     &every_layer},
+    {{"F-CUDA-007", "tokens and lengths on the device are the batch's", "inputs",
+      "an upload that another one overwrites"},
+     kStep,
+     false,
+     &inputs},
+    {{"F-CUDA-008", "the forward pass runs every layer once, in order, with the same steps", "layers_in_order",
+      "a layer that is skipped, or run twice"},
+     kStep,
+     false,
+     &layers_in_order},
+    {{"F-CUDA-009", "an evaluation changes no gradient, parameter or mean", "evaluation",
+      "an evaluation that shares what training keeps"},
+     kStep,
+     false,
+     &evaluation},
+    {{"F-CUDA-014", "two trainers of the same case have the same bits behind two steps", "twice",
+      "an order of sums that depends on time"},
+     kStep,
+     false,
+     &twice},
+    {{"C-NF4LORA-INIT-001", "adapters begin as nothing: B and all gradients are zero, and A is not", "adapters_begin",
+      "memory that is not cleared, or an adapter without a place"},
+     kStep,
+     false,
+     &adapters_begin},
+    {{"C-GPUOPT-001", "one update counts one step, and moves both means of every parameter that has a gradient",
+      "every_leaf", "a parameter that the update leaves out"},
+     kStep,
+     false,
+     &every_leaf},
+    {{"C-NF4BACK-001", "gradients through packed weights are those through the weights that they decode to, in double",
+      "packed_backward", "a product with codes or scales of another row"},
+     kStep,
+     false,
+     &packed_backward},
+    {{"C-QLORA-CKPT-001", "adapters that were saved and loaded in peft's format decide with the same bits",
+      "through_files", "a tensor that the files lack, or hold transposed"},
+     kStep,
+     false,
+     &through_files},
+    {{"C-VRAM-001", "a trainer takes the same memory each time; with a byte less it is refused, and keeps none",
+      "all_or_nothing", "an allocation beside the plan, or a session that stays open"},
+     kStep,
+     false,
+     &all_or_nothing},
 };
 
 }  // namespace

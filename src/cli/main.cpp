@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "cli/commands.hpp"
+#include "cli/team.hpp"
 #include "cli/values.hpp"
 #include "core/errors.hpp"
 #include "plugin/python.hpp"
@@ -87,17 +88,9 @@ int run_command_line(int argc, char** argv) {
       if (command.options.chosen()) return finish(command.action());
   } catch (const plugin::NeedsPython&) {
     return run_in_python(argc, argv);
-  } catch (const InputError& e) {
-    return print_error(e.what(), kWrongUse);
-  } catch (const Unavailable& e) {
-    return print_error(e.what(), kUnavailable);
-  } catch (const std::bad_alloc&) {
-    return print_error("memory: there is not enough for this; run fewer jobs at once (--jobs), or smaller cases",
-                       kUnavailable);
-  } catch (const std::system_error& e) {  // from files and standard output
-    return print_error((std::ferror(stdout) != 0 ? "standard output: " : "") + std::string(e.what()) +
-                           "; make room, or name a place that can be read and written",
-                       kWrongUse);
+  } catch (...) {
+    const Failure failure = failure_of_current_exception();
+    return print_error((std::ferror(stdout) != 0 ? "standard output: " : "") + failure.sentence, failure.code);
   }
   return kWrongUse;
 }

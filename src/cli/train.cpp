@@ -4,6 +4,7 @@
 #include <charconv>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "cli/commands.hpp"
 #include "cli/training_run.hpp"
@@ -39,26 +40,51 @@ void print(const json& j) {
   fmt::print("written    {}\n", j["output"].get<std::string>());
 }
 
-int run(const TrainOptions& o) {
-  const CatchSignals catching;
-  TrainingRun training(o, read_train_settings(o.config));
+int fault(const TrainOptions& o, const std::string& sentence) {
+  if (o.json) fmt::print("{}\n", json{{"schema", "assay-train/1"}, {"fault", sentence}}.dump(1));
+  else fmt::print("wrong      {}\n", sentence);
+  return kFalsified;
+}
+
+int run(const TrainOptions& o, Team& team) {
+  std::optional<TrainingRun> training;
   try {
-    training.train();
+    json j;
+    team.together([&] {
+      training.emplace(o, read_train_settings(o.config), team);
+      training->train();
+      j = training->figures();
+      training->end_line();
+      j.update(training->finish());
+    });
+    if (!team.speaks()) return kNothingFalsified;
+    if (o.json) fmt::print("{}\n", j.dump(1));
+    else print(j);
+    return kNothingFalsified;
   } catch (const WrongStep& wrong) {
-    training.end_line();
-    if (o.json) fmt::print("{}\n", json{{"schema", "assay-train/1"}, {"fault", wrong.sentence}}.dump(1));
-    else fmt::print("wrong      {}\n", wrong.sentence);
-    return kFalsified;
+    training->end_line();
+    return fault(o, wrong.sentence);
+  } catch (const RanksFailed& failed) {
+    if (training) training->end_line();
+    if (!team.speaks()) return failed.failure.code;
+    if (failed.failure.code == kFalsified) return fault(o, failed.failure.sentence);
+    fmt::print(stderr, "assay: {}\n", failed.failure.sentence);
+    return failed.failure.code;
   } catch (const EndedBySignal& ended) {
-    training.end_line();
+    training->end_line();
     return 128 + ended.signal;
   }
-  json j = training.figures();
-  training.end_line();
-  j.update(training.finish());
-  if (o.json) fmt::print("{}\n", j.dump(1));
-  else print(j);
-  return kNothingFalsified;
+}
+
+int run(const TrainOptions& o) {
+  const CatchSignals catching;
+  try {
+    Team team;
+    return run(o, team);
+  } catch (const program::RankLost& lost) {
+    if (lost.speaks) fmt::print(stderr, "assay: {}; no rank goes on: start them again with --resume\n", lost.what());
+    return kUnavailable;
+  }
 }
 
 }  // namespace

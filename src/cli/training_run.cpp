@@ -6,9 +6,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <functional>
 #include <tuple>
 
+#include "cli/built_from.hpp"
 #include "cli/progress.hpp"
 #include "cli/selection.hpp"
 #include "core/errors.hpp"
@@ -18,6 +20,7 @@
 #include "program/model/parameters.hpp"
 #include "runtime/registry.hpp"
 #include "system/interrupt.hpp"
+#include "system/sha256.hpp"
 
 namespace assay::cli {
 namespace training_run {
@@ -30,6 +33,33 @@ using program::Sample;
 using program::Session;
 using program::Trainer;
 
+/// Judgements as bytes, in the order of members, each with `classes` logits.
+std::string to_bytes(const std::vector<Judgement>& all) {
+  std::string bytes;
+  const auto append = [&](const auto* from, std::size_t count) {
+    bytes.append(reinterpret_cast<const char*>(from), count * sizeof *from);
+  };
+  for (const Judgement& j : all) append(&j.loss, 1), append(&j.label, 1), append(j.logits.data(), j.logits.size());
+  return bytes;
+}
+void append_from(std::string_view bytes, std::size_t classes, std::vector<Judgement>& to) {
+  const auto take = [&](auto* into, std::size_t count) {
+    std::memcpy(into, bytes.data(), count * sizeof *into);
+    bytes.remove_prefix(count * sizeof *into);
+  };
+  while (!bytes.empty()) {
+    Judgement& j = to.emplace_back();
+    j.logits.resize(classes);
+    take(&j.loss, 1), take(&j.label, 1), take(j.logits.data(), classes);
+  }
+}
+
+/// The part of `count` things that a rank has: parts differ by one at most, and lie one behind the other.
+std::pair<std::size_t, std::size_t> part_of(std::size_t count, const program::Ranks& ranks) {
+  const auto rank = static_cast<std::size_t>(ranks.rank()), size = static_cast<std::size_t>(ranks.size());
+  return {count * rank / size, count * (rank + 1) / size};
+}
+
 double seconds_since(std::chrono::steady_clock::time_point begin) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
@@ -39,8 +69,8 @@ double seconds_since(std::chrono::steady_clock::time_point begin) {
 
 using namespace training_run;
 
-TrainingRun::TrainingRun(const TrainOptions& o, TrainSettings settings)
-    : o_(o), s_(std::move(settings)), device_(assay::device(backend_from(s_.backend))) {
+TrainingRun::TrainingRun(const TrainOptions& o, TrainSettings settings, Team& team)
+    : o_(o), team_(team), s_(std::move(settings)), device_(assay::device(backend_from(s_.backend))) {
   program::CorpusOptions corpus{s_.classes, s_.classifier.multi_label, s_.options.length,
                                 s_.classifier.model.vocabulary};
   if (!s_.corpus.tokenizer.empty()) {
@@ -57,6 +87,7 @@ TrainingRun::TrainingRun(const TrainOptions& o, TrainSettings settings)
   for (const std::string& name : unused)
     if (name != "lm_head.weight") say(fmt::format("{} is in the weights, and the model has no place for it", name));
   take_checkpoint();
+  expect_one_run();
   for (const auto& [key, value] : summary()) say(fmt::format("{:<11}{}", key, value));
 }
 
@@ -69,9 +100,9 @@ void TrainingRun::train() {
       update(order);
       progress();
       if (s_.every > 0 && std::ssize(curve_) % s_.every == 0) save_checkpoint();
-      if (const int signal = caught_signal()) {
+      if (signal_ != 0) {
         save_checkpoint();
-        throw EndedBySignal{signal};
+        throw EndedBySignal{signal_};
       }
     }
     end_epoch();
@@ -90,6 +121,7 @@ json TrainingRun::finish() {
   if (!curve_.empty()) j["loss"] = curve_.back().loss, j["norm"] = curve_.back().norm;
   if (!held_out_.samples.empty()) j["held_out"] = judge_held_out();
   for (const auto& [key, value] : summary()) j["summary"][key] = value;
+  if (!team_.speaks()) return j;
   save_model();
   const std::string title = fmt::format("Training of {}", fs::path(o_.config).filename().string());
   files::write(s_.output / "curve.csv", curve_csv(curve_));
@@ -118,22 +150,26 @@ std::vector<std::pair<std::string, std::string>> TrainingRun::summary() const {
   for (const program::Projection projection : t.adapters.on) on.push_back(name(projection));
   const Index head = (t.hidden + 1) * s_.classifier.classes, cut = train_.cut + held_out_.cut,
               lost = train_.tokens_lost + held_out_.tokens_lost;
-  return {
-      {"device", device_.description()},
-      {"model", fmt::format("{} layers, hidden {}, {}, weights {}", t.layers, t.hidden, name(t.weights),
-                            s_.model.weights ? s_.model.weights->string() : fmt::format("random by seed {}", s_.seed))},
-      {"tokenizer", tokenizer_ ? fmt::format("BPE ({})", tokenizer_->vocabulary()) : "bytes (256)"},
-      {"adapters",
-       on.empty() ? "none"
-                  : fmt::format("rank {}, alpha {} on {}", t.adapters.rank, t.adapters.alpha, fmt::join(on, ", "))},
-      {"classifier", fmt::format("{} -> {} ({} parameters)", t.hidden, s_.classifier.classes, head)},
-      {"trainable", fmt::format("{} of {} parameters", parameter_count(p, true), parameter_count(p))},
-      {"corpus", fmt::format("{} samples, {} held out", train_.samples.size(), held_out_.samples.size())},
-      {"cut", fmt::format("{} samples at {} tokens; {} tokens left out", cut, s_.options.length, lost)}};
+  std::vector<std::pair<std::string, std::string>> all;
+  if (team_.size() > 1) all.emplace_back("ranks", ranks_text());
+  all.insert(all.end(),
+             {{"device", device_.description()},
+              {"model",
+               fmt::format("{} layers, hidden {}, {}, weights {}", t.layers, t.hidden, name(t.weights),
+                           s_.model.weights ? s_.model.weights->string() : fmt::format("random by seed {}", s_.seed))},
+              {"tokenizer", tokenizer_ ? fmt::format("BPE ({})", tokenizer_->vocabulary()) : "bytes (256)"},
+              {"adapters", on.empty() ? "none"
+                                      : fmt::format("rank {}, alpha {} on {}", t.adapters.rank, t.adapters.alpha,
+                                                    fmt::join(on, ", "))},
+              {"classifier", fmt::format("{} -> {} ({} parameters)", t.hidden, s_.classifier.classes, head)},
+              {"trainable", fmt::format("{} of {} parameters", parameter_count(p, true), parameter_count(p))},
+              {"corpus", fmt::format("{} samples, {} held out", train_.samples.size(), held_out_.samples.size())},
+              {"cut", fmt::format("{} samples at {} tokens; {} tokens left out", cut, s_.options.length, lost)}});
+  return all;
 }
 
 void TrainingRun::say(const std::string& line) {
-  if (o_.quiet || o_.json) return;
+  if (o_.quiet || o_.json || !team_.speaks()) return;
   end_line();
   fmt::print(stderr, "{}\n", line);
 }
@@ -156,35 +192,103 @@ void TrainingRun::make_trainer() {
 
 void TrainingRun::update(const std::vector<std::size_t>& order) {
   checking_ = o_.every > 0 && (std::ssize(curve_) + 1) % o_.every == 0;
-  Score score;
-  std::vector<Sample> batch;
-  for (Index micro = 0; micro < s_.micro_batches && at_ < order.size(); ++micro) {
-    batch.clear();
-    for (; std::ssize(batch) < s_.options.batch && at_ < order.size(); ++at_) {
-      batch.push_back(train_.samples[order[at_]]);
-      tokens_ += std::ssize(batch.back().tokens);
-    }
-    const std::vector<Judgement> judged = trainer_->accumulate(batch);
-    for (std::size_t i = 0; i < batch.size(); ++i)
-      score.add(judged[i], batch[i]), epoch_score_.add(judged[i], batch[i]);
+  // A rank has whole runs, so that their results are those of a process that is alone.
+  const std::size_t begin = at_, each = static_cast<std::size_t>(s_.options.batch),
+                    end = std::min(order.size(), begin + each * static_cast<std::size_t>(s_.micro_batches));
+  const auto [first, last] = part_of((end - begin + each - 1) / each, team_.ranks());
+  std::vector<Judgement> own;
+  for (std::size_t run = first; run < last; ++run) {
+    std::vector<Sample> batch;
+    for (std::size_t i = begin + run * each; i < std::min(end, begin + (run + 1) * each); ++i)
+      batch.push_back(train_.samples[order[i]]);
+    for (Judgement& j : trainer_->accumulate(batch)) own.push_back(std::move(j));
   }
+  Score score;
+  for (const Judgement& j : joined(own)) {
+    const Sample& sample = train_.samples[order[at_++]];
+    score.add(j, sample), epoch_score_.add(j, sample);
+    tokens_ += std::ssize(sample.tokens);
+  }
+  all_reduce(team_.ranks(), *trainer_);
   const Index next = trainer_->steps() + 1;
   const double lr = s_.options.lr * (next < s_.warmup ? static_cast<double>(next) / static_cast<double>(s_.warmup) : 1);
   trainer_->set_lr(lr);
   const program::Update done = trainer_->apply();
   checking_ = false;
+  agree(done);
   if (done.skipped) say(fmt::format("update {} is skipped: its gradient is not finite", curve_.size() + 1));
   curve_.push_back({epoch_ + 1, std::ssize(curve_) + 1, score.samples, lr, score.mean(), score.accuracy(), done.norm});
   ++updates_;
 }
 
+void TrainingRun::agree(const program::Update& done) {
+  signal_ = caught_signal();
+  if (team_.size() == 1) return;
+  const std::vector<std::string> all = team_.exchange(std::string(1, static_cast<char>(signal_)));
+  for (const std::string& signal : all) signal_ = std::max<int>(signal_, signal[0]);
+  team_.expect_same(fmt::format("{:a} {}", done.norm, done.samples), "the update has another norm than that of rank 0",
+                    "give all ranks the same kind of device");
+}
+
+void TrainingRun::expect_same_parameters() {
+  if (team_.size() == 1) return;
+  const std::vector<float> now = trainer_->state().parameters;
+  team_.expect_same(sha256({reinterpret_cast<const char*>(now.data()), now.size() * sizeof(float)}),
+                    fmt::format("behind update {} its parameters are not those of rank 0", curve_.size()),
+                    "give all ranks the same kind of device");
+}
+
+void TrainingRun::expect_one_run() {
+  if (team_.size() == 1) return;
+  std::string sources;
+  for (const BuiltFile& file : built_from()) sources.append(file.path).append(file.digest);
+  json own = identity_;
+  own["build"] = sha256(sources + std::string(kBuild)), own["--check"] = o_.every, own["--resume"] = o_.resume;
+  own["training.epochs"] = s_.epochs, own["training.patience"] = s_.patience;
+  own["checkpoint"] = {epoch_, at_, curve_.size()};
+  const std::vector<std::string> all = team_.exchange(own.dump());
+  const json of_first = json::parse(all[0]);
+  for (std::size_t r = 1; r < all.size(); ++r) {
+    const json theirs = json::parse(all[r]);
+    for (const auto& [key, value] : of_first.items())
+      if (theirs.value(key, json()) != value)
+        throw InputError(fmt::format("rank {}", r), fmt::format("has another {} than rank 0", key),
+                         "start all ranks with the same program, configuration and files");
+  }
+  expect_same_parameters();
+}
+
+std::string TrainingRun::ranks_text() const {
+  const Index idle = team_.size() - s_.micro_batches;
+  std::string text = fmt::format("{}; each computes whole runs of {} samples", team_.size(), s_.options.batch);
+  if (idle > 0)
+    text += fmt::format("; {} of them are idle: an update is {} runs (micro_batches)", idle, s_.micro_batches);
+  return text;
+}
+
+std::vector<Judgement> TrainingRun::joined(const std::vector<Judgement>& own) {
+  if (team_.size() == 1) return own;
+  std::vector<Judgement> all;
+  for (const std::string& bytes : team_.exchange(to_bytes(own)))
+    append_from(bytes, static_cast<std::size_t>(s_.classifier.classes), all);
+  return all;
+}
+
+std::vector<Judgement> TrainingRun::evaluate(const std::vector<Sample>& samples) {
+  const std::size_t each = static_cast<std::size_t>(s_.options.batch);
+  const auto [first, last] = part_of((samples.size() + each - 1) / each, team_.ranks());
+  const std::size_t begin = std::min(samples.size(), first * each), end = std::min(samples.size(), last * each);
+  return joined(trainer_->evaluate(std::span(samples).subspan(begin, end - begin)));
+}
+
 void TrainingRun::end_epoch() {
+  expect_same_parameters();
   CurveRow& row = curve_.back();
   std::string line = fmt::format("epoch {}/{}  updates {}  loss {:.4f}  accuracy {:.4f}", epoch_ + 1, s_.epochs,
                                  curve_.size(), epoch_score_.mean(), epoch_score_.accuracy());
   if (!held_out_.samples.empty()) {
     Score score;
-    const std::vector<Judgement> judged = trainer_->evaluate(held_out_.samples);
+    const std::vector<Judgement> judged = evaluate(held_out_.samples);
     for (std::size_t i = 0; i < judged.size(); ++i) score.add(judged[i], held_out_.samples[i]);
     row.held_out_loss = score.mean(), row.held_out_accuracy = score.accuracy();
     line += fmt::format("  held out: loss {:.4f}  accuracy {:.4f}", row.held_out_loss, row.held_out_accuracy);
@@ -205,7 +309,7 @@ void TrainingRun::end_epoch() {
 
 void TrainingRun::progress() {
   const bool terminal = isatty(STDERR_FILENO) != 0;
-  if (o_.quiet || o_.json || (!terminal && seconds_since(last_line_) < 10)) return;
+  if (o_.quiet || o_.json || !team_.speaks() || (!terminal && seconds_since(last_line_) < 10)) return;
   last_line_ = Clock::now();
   const CurveRow& row = curve_.back();
   const double seconds = seconds_since(begin_);
@@ -222,7 +326,7 @@ void TrainingRun::progress() {
 }
 
 void TrainingRun::save_checkpoint() {
-  if (s_.checkpoints.empty()) return;
+  if (s_.checkpoints.empty() || !team_.speaks()) return;
   const json run{{"identity", identity_},
                  {"epoch", epoch_},
                  {"at", at_},
@@ -266,10 +370,10 @@ void TrainingRun::take_checkpoint() {
 }
 
 json TrainingRun::judge_held_out() {
-  const std::vector<Judgement> judged = trainer_->evaluate(held_out_.samples);
+  const std::vector<Judgement> judged = evaluate(held_out_.samples);
   Score score;
   for (std::size_t i = 0; i < judged.size(); ++i) score.add(judged[i], held_out_.samples[i]);
-  files::write(s_.output / "probabilities.jsonl", judgement_lines(held_out_, judged, s_.classes));
+  if (team_.speaks()) files::write(s_.output / "probabilities.jsonl", judgement_lines(held_out_, judged, s_.classes));
   return {{"samples", score.samples}, {"loss", score.mean()}, {"accuracy", score.accuracy()}};
 }
 

@@ -13,6 +13,7 @@
 #include "cli/learning_curve.hpp"
 #include "cli/parser.hpp"
 #include "cli/score.hpp"
+#include "cli/team.hpp"
 #include "cli/train_settings.hpp"
 #include "falsify/program/check.hpp"
 #include "program/model/safetensors.hpp"
@@ -26,17 +27,13 @@ struct TrainOptions : Output {
   bool resume = false;  ///< goes on from the last checkpoint
 };
 
-/// A step of a checked update is wrong.
-struct WrongStep {
-  std::string sentence;
-};
-
 class TrainingRun {
  public:
-  /// Reads corpus, weights and checkpoint. Throws InputError for what does not fit, and what a Trainer throws.
-  TrainingRun(const TrainOptions& options, TrainSettings settings);
+  /// Reads corpus, weights and checkpoint: each rank its own copy, and all must be the same. Throws InputError for what
+  /// does not fit, and what a Trainer throws.
+  TrainingRun(const TrainOptions& options, TrainSettings settings, Team& team);
 
-  /// Throws WrongStep, and EndedBySignal after the checkpoint of a caught signal (CatchSignals).
+  /// Throws WrongStep, RanksFailed, and EndedBySignal after the checkpoint of a caught signal (CatchSignals).
   void train();
   /// Judges what is held out, and writes model, probabilities and curve: of the best epoch where training was patient,
   /// else of the last one. Returns the figures, which are the same after a run that was interrupted.
@@ -53,6 +50,15 @@ class TrainingRun {
   void say(const std::string& line);
   void make_trainer();
   void update(const std::vector<std::size_t>& order);
+  /// Ends all ranks with the signal that one has caught, and refuses an update that is not the same on all.
+  void agree(const program::Update& done);
+  void expect_same_parameters();
+  /// Throws InputError on every rank unless all have the same program, settings, files and checkpoint.
+  void expect_one_run();
+  std::string ranks_text() const;
+  /// The judgements of all ranks, one rank's behind those of the other.
+  std::vector<program::Judgement> joined(const std::vector<program::Judgement>& own);
+  std::vector<program::Judgement> evaluate(const std::vector<program::Sample>& samples);
   void end_epoch();
   void progress();
   void save_checkpoint();
@@ -61,6 +67,7 @@ class TrainingRun {
   void save_model();
 
   const TrainOptions& o_;
+  Team& team_;
   const TrainSettings s_;
   Device& device_;
   std::optional<program::Tokenizer> tokenizer_;  ///< none: bytes
@@ -82,6 +89,7 @@ class TrainingRun {
   Clock::time_point begin_ = Clock::now(), last_line_ = begin_;
   Index tokens_ = 0, updates_ = 0;  ///< of this process
   bool checking_ = false, open_line_ = false;
+  int signal_ = 0;  ///< that any rank has caught
   falsify::CheckedRun checked_;
 };
 

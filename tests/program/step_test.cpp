@@ -143,6 +143,79 @@ TEST(StepObligations, FailForWhatTheyAreFor) {
   }
 }
 
+/// Plants a change in the programs of every trainer behind the first.
+Alter later(const Alter& alter) {
+  return [alter, trainers = std::make_shared<int>(0)](Program& p) {
+    const bool gradients = has(p, "mean_pool_backward");
+    *trainers += gradients;
+    if (*trainers > 1) alter(p);
+  };
+}
+/// Gives a value the place of another one.
+Alter moved(std::string_view name, std::string_view to) {
+  return [=](Program& p) {
+    const auto found = std::ranges::find(p.values, name, &ValueInfo::name),
+               other = std::ranges::find(p.values, to, &ValueInfo::name);
+    if (found != p.values.end() && other != p.values.end())
+      found->storage = other->storage, found->offset = other->offset;
+  };
+}
+
+/// Ids of the seed's CUDA trainer.
+TEST(StepObligations, OfTheDeviceFailForWhatTheyAreFor) {
+  const std::string second = "model.layers.1.";
+  const Alter larger = [](Program& p) { p.storages.push_back({"more", Kind::state, DType::f32, 64}); };
+  const Alter of_layer = [=](Program& p) {
+    std::erase_if(p.parameters, [&](const Parameter& q) { return q.name == second + "mlp.up_proj.weight"; });
+  };
+  const Alter skipped = [=](Program& p) {
+    std::erase_if(p.steps, [&](const Step& s) { return s.label.starts_with(second + "mlp."); });
+  };
+  const Alter exchanged = [=](Program& p) {
+    const auto of = [&](const char* layer) {
+      return std::ranges::find_if(p.steps, [=](const Step& s) { return s.label.starts_with(layer); });
+    };
+    if (of("model.layers.1.") != p.steps.end()) std::swap(*of("model.layers.0."), *of("model.layers.1."));
+  };
+  const Alter writes = where([](const Program& p) { return has(p, "mean_pool") && !has(p, "mean_pool_backward"); },
+                             [](Program& p) {
+                               ProgramMutant m{{}, "", p, {}};
+                               BlockEdit e(m);
+                               const Value weight = e.row(e.parameter("model.norm.weight"));
+                               e.insert(0, BlockEdit::sum(weight, weight, 1));
+                               p = m.program;
+                             });
+  const Alter renamed = [](Program& p) {
+    for (Parameter& q : p.parameters)
+      if (q.name.ends_with("v_proj.lora_B.weight")) q.name.replace(q.name.size() - 13, 13, "lora_C.weight");
+  };
+  const std::tuple<std::string_view, Alter, std::string_view> all[] = {
+      {"F-CUDA-003", later(last("adamw_step", "lr", 2)), ""},
+      {"F-CUDA-005", moved("model.layers.1.self_attn.q_proj.weight", "model.layers.0.self_attn.q_proj.weight"), ""},
+      {"F-CUDA-006", of_layer, ""},
+      {"F-CUDA-007", moved("lengths", "targets"), ""},
+      {"F-CUDA-008", skipped, ""},
+      {"F-CUDA-008", exchanged, ""},
+      {"F-CUDA-009", writes, ""},
+      {"F-CUDA-014", later(last("adamw_step", "lr", 2)), ""},
+      {"C-NF4LORA-INIT-001", renamed, "nf4"},
+      {"C-GPUOPT-001", without("adamw_step"), ""},
+      {"C-NF4BACK-001",
+       where([](const Program& p) { return has(p, "nf4_matmul"); }, last("attention_backward", "scale", 2)), "nf4"},
+      {"C-QLORA-CKPT-001", later(last("attention", "scale", 2)), "nf4"},
+      {"C-VRAM-001", later(larger), ""},
+      {"C-GPUTRAINIT-002", larger, ""},
+  };
+  for (const auto& [obligation, alter, of] : all) {
+    const SystemKernel on(step(), Backend::cpu);
+    const Outcome right = run_case(on, obligation, case_of(of));
+    EXPECT_EQ(right.kind, Outcome::Kind::passed)
+        << obligation << (right.finding ? right.finding->message : right.reason);
+    EXPECT_GT(right.elements, 0) << obligation;
+    EXPECT_EQ(run_case(on, obligation, case_of(of), alter).kind, Outcome::Kind::falsified) << obligation;
+  }
+}
+
 class Steps : public OnDevice {};
 
 TEST_P(Steps, OfEveryProgramAreChecked) {

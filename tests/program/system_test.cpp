@@ -253,6 +253,19 @@ TEST(SystemObligations, FailForWhatTheyAreFor) {
   }
 }
 
+/// Merging into a packed base and taking it out again: each way has a fault of its own.
+TEST(SystemObligations, AdaptersLeaveAPackedBase) {
+  const System& s = *find_system("decode_step");
+  falsify::Case c = everything(s);
+  for (std::size_t p = 0; p < c.params.size(); ++p)
+    if (s.op.params[p].name == "weights") c.params[p] = 1;
+  const SystemKernel on(s, Backend::cpu);
+  const Outcome right = run_case(on, "FALSIFY-SYS-009", c);
+  EXPECT_EQ(right.kind, Outcome::Kind::passed) << (right.finding ? right.finding->message : right.reason);
+  for (const char* op : {"lora_merge", "lora_unmerge"})
+    EXPECT_EQ(run_case(on, "FALSIFY-SYS-009", c, with(op, "alpha", 2)).kind, Outcome::Kind::falsified) << op;
+}
+
 /// The mean of the sequences' means, where they have 3 and 2 tokens.
 TEST(SystemObligations, AMeanOfMeansIsNoSum) {
   const auto weighted = [](Program& p) {

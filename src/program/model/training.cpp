@@ -58,7 +58,8 @@ StepPrograms step_programs(const ClassifierConfig& config, const TrainingOptions
   const Index n = trained_elements(all.gradients);
 
   Builder norm;
-  all.norm_of_sum = global_grad_norm(norm, norm.gradient(kGradients, {n}));
+  all.sums = norm.gradient(kGradients, {n});
+  all.norm_of_sum = global_grad_norm(norm, all.sums);
   norm.output(all.norm_of_sum);
   all.norm = norm.take();
 
@@ -160,6 +161,22 @@ std::vector<Judgement> Trainer::accumulate(std::span<const Sample> samples) {
   runner_("gradients", *gradients_);
   samples_ += std::ssize(samples);
   return judgements(*gradients_, samples.size());
+}
+
+Gradients Trainer::gradients() { return {norm_->get<float>(of_.sums), samples_}; }
+
+void Trainer::set_gradients(const Gradients& gradients) {
+  const auto wanted = static_cast<std::size_t>(norm_->program()[of_.sums].shape.size());
+  if (gradients.sums.size() != wanted || gradients.samples < 0)
+    throw InputError("gradients", fmt::format("{} elements for {} that train", gradients.sums.size(), wanted),
+                     "take gradients of the same model");
+  norm_->set(of_.sums, gradients.sums);
+  samples_ = gradients.samples;
+}
+
+std::span<float> Trainer::gradients_on_device() const {
+  const Tensor& sums = norm_->call(0).tensors[0];
+  return {static_cast<float*>(sums.data), static_cast<std::size_t>(sums.shape.size())};
 }
 
 std::vector<Judgement> Trainer::evaluate(std::span<const Sample> samples) {

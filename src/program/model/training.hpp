@@ -40,7 +40,7 @@ struct StepPrograms {
   Value ids, lengths, starts, positions, targets, weights, logits, loss;  ///< of forward, and of gradients
   Value upstream;                                                         ///< of gradients
   std::vector<Value> leaf_gradients;  ///< of gradients: of each parameter that trains, in their order
-  Value norm_of_sum;                  ///< of norm
+  Value sums, norm_of_sum;            ///< of norm: all gradients
   Value parameters, m, v;             ///< of update
 };
 /// Throws InputError for classes or weights of classes that fit no loss, and what transformers throw.
@@ -70,6 +70,12 @@ struct Update {
   bool skipped = false;  ///< a gradient was not finite: nothing has changed but the gradients, which are zero again
 };
 
+/// Gradients that have added up, and of how many samples.
+struct Gradients {
+  std::vector<float> sums;  ///< of all parameters that train, in the order of their storage
+  Index samples = 0;
+};
+
 /// Everything that an update changes.
 struct TrainerState {
   std::vector<float> parameters, m, v;  ///< of all parameters that train, in the order of their storage
@@ -92,6 +98,14 @@ class Trainer {
 
   /// Adds the gradients of at most `batch` samples. Throws what batch_of() throws, before anything changes.
   std::vector<Judgement> accumulate(std::span<const Sample> samples);
+  /// What has added up, and what takes its place, such as the sum over several trainers. Setting throws InputError, before
+  /// anything changes, for another number of elements.
+  Gradients gradients();
+  void set_gradients(const Gradients& gradients);
+  /// The sums in the device's memory, where something else may add to them; and of how many samples they are then.
+  std::span<float> gradients_on_device() const;
+  void set_samples(Index samples) { samples_ = samples; }
+  Index samples() const { return samples_; }
   /// Averages what has added up, clips it, takes one step and clears the gradients. Without samples nothing happens.
   Update apply();
   /// Judges samples; gradients and parameters stay.
