@@ -18,7 +18,7 @@ import pathlib
 import re
 import sys
 
-ABSENT = re.compile(r'#[ \t]*include[ \t]*[<"]((?:cudnn|nccl|mpi|cub/|cute/|cutlass/|thrust/|curand|cusparse|cusolver|cufft|torch/|ATen/|c10/|nvrtc|cudnn_frontend|'
+ABSENT = re.compile(r'#[ \t]*include[ \t]*[<"]((?:cudnn|nccl|mpi|cub/(?!cub\.cuh)|cute/|cutlass/|thrust/|curand|cusparse|cusolver|cufft|torch/|ATen/|c10/|nvrtc|cudnn_frontend|'
                     r'cuda/|nvToolsExt|nvtx3/|cuda_profiler_api|cuda_fp8|texture)[^>"]*)[>"]')
 
 
