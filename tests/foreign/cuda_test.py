@@ -96,7 +96,7 @@ def translations():
         ("template <class T>\n__global__ void k(T x) {}\nk<<<1, 2>>>(a);",
          "template <class T>\n__global__ void k(T x) {}\n::assay::cuda_host::chevrons(1, 2).deduced([](auto&... assay_arguments) { k(assay_arguments...); })(a);"),
         ("void f() {\n asm volatile(\"\" : :\n \"r\"(x));\n}", "void f() {\n ::assay::cuda_host::inline_ptx()\n;\n}"),
-        ("int main(int n) {}", "static int assay_main_of_the_file(int n) {}"),
+        ("int main(int n) {}", "__attribute__((unused)) static int assay_main_of_the_file(int n) {}"),
         ("#include <nccl.h>", '#error "cuda-host has no model of <nccl.h>: leave out, by an #if, what needs it, or falsify on a device (backend=cuda)"'),
         ('extern "C" __global__ void k();', "__global__ void k();"),
         ("if (x < y && z << 3 > w) f(a<b, c>(d));", "if (x < y && z << 3 > w) f(a<b, c>(d));")):
