@@ -54,7 +54,7 @@ def whole_files():
     """Kernels in the manner of whole CUDA files: right ones pass, and a fault is named in CUDA's words with its place."""
     softmax = ("tiles_softmax", "softmax", "--symbol")
     for name, call in (("softmax_by_blocks", softmax), ("softmax_by_tiles", softmax), ("add", ("tiles_add", "residual_add", "--symbol")),
-                       ("product", ("tiles_product", "matmul", "--symbol"))):
+                       ("product(float*, float const*, float const*, int, int, int)", ("tiles_product", "matmul", "--symbol"))):
         code, report, said = falsify("tiles_none", *call, name)
         check(code in (0, 4) and report["totals"]["passed"] + report["totals"]["thin"] == 1,
               f"{name}: exit {code}, {said[-500:]} {[o['counterexample']['finding'] for k in report.get('kernels', []) for o in k['obligations'] if 'counterexample' in o][:1]}")
@@ -74,6 +74,8 @@ def whole_files():
     check(code == 1, f"one_short: exit {code}, {said[-500:]}")
     code, _, said = falsify("tiles_none", *softmax, "fill")
     check(code == 2 and "has no symbol 'fill'" in said, f"a kernel is no function of the library: exit {code}, {said[-500:]}")
+    code, _, said = falsify("tiles_none", "tiles_product", "matmul", "--symbol", "product")
+    check(code == 2 and "has 2 functions named 'product'" in said and "such as 'product(float*" in said, f"an overloaded name: exit {code}, {said[-500:]}")
 
 
 def translate(text):
