@@ -14,6 +14,7 @@ import tempfile
 assay, libraries, sources, translator = (pathlib.Path(a).resolve() for a in sys.argv[1:5])
 backend = sys.argv[5] if len(sys.argv) > 5 else "cuda-host"
 cases = sys.argv[6] if len(sys.argv) > 6 else "25"
+every = 1 if "ASSAY_ALL" in os.environ or backend == "cuda" else 2  # ci/test runs every other fault
 instrumented = len(sys.argv) > 7 and sys.argv[7] not in ("plain", "coverage")
 functions = "cuda" if backend == "cuda" else "c_library"
 folder = pathlib.Path(tempfile.mkdtemp(prefix="assay-foreign-cuda-"))
@@ -39,7 +40,6 @@ def verdicts():
           f"{[o.get('counterexample', o.get('reason')) for k in report.get('kernels', []) for o in k['obligations'] if o['verdict'] != 'passed'][:1]}")
     refused = sum(o["refused"] for o in report["kernels"][0]["obligations"])
     check(refused > 0, "rows beyond shared memory are refused, and counted")
-    every = 1 if "ASSAY_ALL" in os.environ or backend == "cuda" else 2  # ci/test runs every other fault
     for fault, words in (("half_a_block", "off by"), ("shared_unwritten", ""), ("row_beyond", "was written"),
                          ("no_barrier", "" if backend == "cuda-host" else None), ("wrong_mask", "warp mask" if backend == "cuda-host" else None))[::every]:
         code, report, said = falsify(f"softmax_{fault}")
@@ -60,11 +60,12 @@ def whole_files():
               f"{name}: exit {code}, {said[-500:]} {[o['counterexample']['finding'] for k in report.get('kernels', []) for o in k['obligations'] if 'counterexample' in o][:1]}")
     race = r"race on shared memory: block \(0, 0, 0\): thread \(\d+, 0, 0\): %s, which thread \d+ has %s with no barrier"
     for fault, symbol, words in (("no_barrier", "softmax_by_blocks", race % (r"(reads|writes) partial\[\d+\]", "(read|written)")),
+                                 ("no_sync_of_tile", "softmax_by_tiles", race % (r"(reads|writes) total\[\d\]", "(read|written)")),
                                  ("neighbour", "softmax_by_blocks", race % (r"(reads|writes) row\[\d+\]", "(read|written)")),
                                  ("exit_early", "softmax_by_blocks", r"warp mask: .*lanes that have exited at tiles.cu:\d+"),
                                  ("barrier_in_branch", "softmax_by_blocks", r"barrier divergence: .*wait at the barrier tiles.cu:\d+; threads .*tiles.cuh:\d+"),
                                  ("wrong_tile", "softmax_by_tiles", ""),
-                                 ("ptx", "softmax_by_tiles", r"inline PTX: .* under #if !defined\(__CUDACC__\), or falsify on a device at tiles.cu:\d+")):
+                                 ("ptx", "softmax_by_tiles", r"inline PTX: .* under #if !defined\(__CUDACC__\), or falsify on a device at tiles.cu:\d+"))[::every]:
         if instrumented and "race" in words:
             words = ""  # that sanitizer replaces the search for races
         code, report, said = falsify(f"tiles_{fault}", *softmax, symbol)
