@@ -18,7 +18,7 @@ import pathlib
 import re
 import sys
 
-ABSENT = re.compile(r'#[ \t]*include[ \t]*[<"]((?:cudnn|nccl|mpi|cub/|cute/|cutlass/|thrust/|curand|cusparse|cusolver|cufft|torch/|ATen/|c10/|nvrtc|cudnn_frontend|'
+ABSENT = re.compile(r'#[ \t]*include[ \t]*[<"]((?:cudnn|nccl|mpi|cub/(?!cub\.cuh)|cute/|cutlass/|thrust/|curand|cusparse|cusolver|cufft|torch/|ATen/|c10/|nvrtc|cudnn_frontend|'
                     r'cuda/|nvToolsExt|nvtx3/|cuda_profiler_api|cuda_fp8|texture)[^>"]*)[>"]')
 
 
@@ -178,7 +178,7 @@ class Translation:
         code = blank(text)
         text = replace(text, [(m.start(), m.end(), '__attribute__((noinline))') for m in re.finditer(r'\b__noinline__\b', code)])
         code = blank(text)
-        text = replace(text, [(m.start(), m.end(), 'static int assay_main_of_the_file(') for m in re.finditer(r'(?<!\w)int\s+main\s*\(', code)])
+        text = replace(text, [(m.start(), m.end(), '__attribute__((unused)) static int assay_main_of_the_file(') for m in re.finditer(r'(?<!\w)int\s+main\s*\(', code)])
         text = launches(path, ptx(shared(path, text)), self.templates)
         return f'#line 1 "{path}"\n' + text
 

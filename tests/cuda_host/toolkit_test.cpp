@@ -8,6 +8,8 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
+#include <cub/cub.cuh>
+
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -110,6 +112,19 @@ TEST(Tile, NeedsAllItsThreads) {
         });
       },
       "warp mask", {"lanes that have exited at toolkit_test.cpp:"});
+}
+
+TEST(Cub, ReducesABlockForThreadZeroAlone) {
+  const auto results = each<float>(96, [](int i) {
+    using Reduce = cub::BlockReduce<float, 96>;
+    __shared__ Reduce::TempStorage storage;
+    const float sum = Reduce(storage).Sum(float(i));
+    __syncthreads();
+    const float most = Reduce(storage).Reduce(float(i), cub::Max());
+    return i == 0 ? sum + 10000 * most : sum;
+  });
+  EXPECT_EQ(results[0], 95 * 48 + 950000);
+  for (std::size_t i = 1; i < 96; ++i) EXPECT_FALSE(results[i] == 95 * 48) << i;
 }
 
 TEST(Atomic, EachOperation) {

@@ -16,17 +16,14 @@ inline void check(cudaError_t error, const char* file, int line) {
 
 using Reduction = float (*)(float);
 
-/// Returns the reduction over the block in all threads.
+/// Returns the reduction over the block in all threads. Once in a kernel for each `reduce_warp`: each has its own array.
 template <Reduction reduce_warp>
 __device__ float reduce_block(float x, float neutral) {
   __shared__ float partial[WARP];
   const unsigned lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
   x = reduce_warp(x);
-#if !defined(NO_BARRIER_BEFORE)
-  __syncthreads();  // all threads have read the partial results of the call before
-#endif
   if (lane == 0) partial[warp] = x;
-#if !defined(NO_BARRIER_AFTER)
+#if !defined(NO_BARRIER)
   __syncthreads();
 #endif
   return reduce_warp(lane < blockDim.x / WARP ? partial[lane] : neutral);

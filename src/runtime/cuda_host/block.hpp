@@ -53,7 +53,7 @@ struct Thread {
   Complete complete = nullptr;
   void* operand = nullptr;
   std::vector<AsyncCopy> copies;
-  std::uint64_t batch = 0;  ///< batches committed
+  std::uint64_t batch = 0;                       ///< batches committed
   std::array<std::uint32_t, warpSize> clocks{};  ///< of the lanes of its warp, as far as it has met them
 };
 
