@@ -15,6 +15,7 @@
 #include "falsify/engine/report.hpp"
 #include "falsify/mutation/study/summary.hpp"
 #include "falsify/program/block_faults.hpp"
+#include "falsify/program/step_rules.hpp"
 #include "falsify/program/system.hpp"
 
 namespace assay::cli {
@@ -280,6 +281,58 @@ std::vector<json> mutants_of_systems(const std::vector<std::string>& names, bool
     all.insert(all.end(), results.begin(), results.end());
   std::ranges::sort(all, {}, [](const json& m) { return m["mutant"].get<std::string>(); });
   return all;
+}
+
+json policies_of_step(int jobs) {
+  const System& system = *find_system("training_step");
+  std::vector<falsify::Task> tasks;
+  for (const auto& [of, c] : mutated_cases(system))
+    for (int part = 0; part < jobs; ++part)
+      tasks.push_back({"training_step", [&system, of, c, part, jobs] {
+                         const falsify::BlockCase block = block_of(system, c);
+                         const Wiring wiring(block);
+                         const falsify::StepRules rules(block);
+                         std::vector<falsify::ProgramMutant> mutants = all_mutants(system.part, wiring, false);
+                         mutants.push_back(wiring.right());
+                         json results = json::array();
+                         for (auto m = static_cast<std::size_t>(part); m < mutants.size();
+                              m += static_cast<std::size_t>(jobs)) {
+                           const bool right = m + 1 == mutants.size();
+                           json j{{"mutant", right ? "" : mutants[m].description}, {"case", of}};
+                           const std::vector<bool> accepted = rules.accept(mutants[m]);
+                           for (std::size_t r = 0; r < accepted.size(); ++r)
+                             j["accepted"][std::string(falsify::step_rules()[r].name)] = static_cast<bool>(accepted[r]);
+                           const json judged = judge_mutant(system, of, wiring, mutants[m]);
+                           if (judged["status"] == name(falsify::MutantStatus::equivalent) && !right) continue;
+                           j["accepted"]["assay"] = judged["status"] != name(falsify::MutantStatus::killed);
+                           results.push_back(j);
+                         }
+                         return results;
+                       }});
+  // A mutant is let through that is accepted in every case that has it.
+  std::map<std::string, std::map<std::string, bool>> accepted;
+  json rows = json::array();
+  for (const json& results : falsify::run_tasks(tasks, jobs, [](const json*) {}))
+    for (const json& j : results)
+      for (const auto& [rule, verdict] : j["accepted"].items()) {
+        const auto at = accepted[rule].emplace(j["mutant"], true).first;
+        at->second = at->second && verdict.get<bool>();
+      }
+  const auto row = [&](const std::string& rule, std::string_view compares, std::string_view source) {
+    json missed = json::array();
+    for (const auto& [mutant, verdict] : accepted[rule])
+      if (verdict && !mutant.empty()) missed.push_back(mutant);
+    rows.push_back({{"policy", rule},
+                    {"compares", compares},
+                    {"source", source},
+                    {"mutants", accepted[rule].size() - 1},
+                    {"let_through", missed.size()},
+                    {"missed", missed},
+                    {"accepts_the_right_step", accepted[rule].at("")}});
+  };
+  row("assay", "losses, gradients, norms, updates to the derived bounds of double", "this repository");
+  for (const falsify::StepRule& rule : falsify::step_rules()) row(std::string(rule.name), rule.compares, rule.source);
+  return {{"schema", "assay-policies/1"}, {"system", "training_step"}, {"policies", rows}};
 }
 
 json explain_system(const std::string& which) {
