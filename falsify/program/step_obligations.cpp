@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <limits>
 #include <memory>
+#include <optional>
 
 #include "core/errors.hpp"
 #include "falsify/program/check.hpp"
@@ -21,6 +22,13 @@ namespace assay::falsify {
 namespace {
 
 using namespace program;
+
+StepPrograms altered(const SystemTrial& trial, const TrainingOptions& options) {
+  StepPrograms all =
+      options.compute_again ? step_programs(classifier_of(trial.block()), options) : trial.step().programs;
+  for (Program* p : {&all.gradients, &all.forward, &all.norm, &all.update}) trial.alter(*p);
+  return all;
+}
 
 /// The trainer of a case on its device, behind the case's steps.
 class OnDevice {
@@ -49,12 +57,6 @@ class OnDevice {
   Trainer trainer;
 
  private:
-  static StepPrograms altered(const SystemTrial& trial, const TrainingOptions& options) {
-    StepPrograms all =
-        options.compute_again ? step_programs(classifier_of(trial.block()), options) : trial.step().programs;
-    for (Program* p : {&all.gradients, &all.forward, &all.norm, &all.update}) trial.alter(*p);
-    return all;
-  }
 };
 
 Outcome same_state(const TrainerState& got, const TrainerState& want, std::string_view meaning) {
@@ -418,15 +420,21 @@ Outcome begins(const SystemTrial& trial) {
   return outcome;
 }
 
+/// What the refusal of a trainer says.
+std::string refusal(const SystemTrial& trial) {
+  const TrainingOptions options = options_of(trial.block());
+  try {
+    const Trainer trainer(classifier_of(trial.block()), options, altered(trial, options), trial.on(), trial.options());
+  } catch (const Unavailable& e) {
+    return e.what();
+  }
+  return "nothing";
+}
+
 Outcome budget(const SystemTrial& trial) {
   const std::size_t bytes = plan(trial.step().programs.gradients).bytes;
-  std::string said = "nothing";
   const Reservation less(trial.on(), bytes - 1);
-  try {
-    const OnDevice on(trial);
-  } catch (const Unavailable& e) {
-    said = e.what();
-  }
+  const std::string said = refusal(trial);
   Outcome outcome = holds(said.find(fmt::format("{} bytes requested", bytes)) != said.npos,
                           fmt::format("a trainer of {} bytes, with one fewer, says {}", bytes, said));
   return outcome &= holds(less.remaining() == bytes - 1, "memory stays allocated");
@@ -479,21 +487,12 @@ Outcome synchronized(const SystemTrial& trial) {
 
 // On the device that trains: the ids of the seed's CUDA trainer, for every back end.
 
-/// A trainer under this alteration alone, or what its refusal says.
-std::string refusal(const SystemTrial& trial) {
-  try {
-    const OnDevice on(trial);
-  } catch (const Unavailable& e) {
-    return e.what();
-  }
-  return "nothing";
-}
-
 /// Memory that a trainer takes, of all its programs together.
 std::size_t bytes_of(const SystemTrial& trial) {
   constexpr std::size_t kEnough = std::size_t{1} << 28;
+  const TrainingOptions options = options_of(trial.block());
   const Reservation enough(trial.on(), kEnough);
-  const OnDevice on(trial);
+  const Trainer trainer(classifier_of(trial.block()), options, altered(trial, options), trial.on(), trial.options());
   return kEnough - enough.remaining();
 }
 
