@@ -40,6 +40,21 @@ struct Last {
   int number = 0;
 };
 
+/// How many steps the program of a case has. Obligations take turns at two cases.
+class StepsOf {
+ public:
+  std::int64_t operator()(const System& system, const falsify::Case& c) {
+    for (const auto& [known, steps] : known_)
+      if (known && *known == c) return steps;
+    std::swap(known_[0], known_[1]);
+    known_[0] = {c, std::ssize(falsify::Block(block_of(system, c)).differentiated().program.steps)};
+    return known_[0].second;
+  }
+
+ private:
+  std::pair<std::optional<falsify::Case>, std::int64_t> known_[2];
+};
+
 }  // namespace
 }  // namespace systems_command
 
@@ -91,10 +106,10 @@ std::vector<json> falsify_systems(const std::vector<SystemKernel>& chosen, const
   for (const SystemKernel& k : chosen) {
     const std::string id(k.kernel().id);
     if (journal != nullptr && journal->finished(id)) continue;
-    const auto before = [&](const falsify::SystemObligation& o, const falsify::Case& c, int number) {
+    const auto before = [&, steps_of = StepsOf()](const falsify::SystemObligation& o, const falsify::Case& c,
+                                                  int number) mutable {
       falsify::send({{"obligation", o.info.id}, {"case", to_json(k.system().op, c)}, {"number", number}});
-      const auto steps = std::ssize(falsify::Block(block_of(k.system(), c)).differentiated().program.steps);
-      alarm(static_cast<unsigned>(options.limit.count() * steps / 1000 + 1));
+      alarm(static_cast<unsigned>(options.limit.count() * steps_of(k.system(), c) / 1000 + 1));
     };
     const auto died = [&](int status) {
       const Last& at = last[std::string(k.kernel().id)];

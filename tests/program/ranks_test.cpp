@@ -1,4 +1,4 @@
-// Training on several ranks: the same bits on all, those of one trainer where every rank has one run, and within derived
+// Training on several ranks: the same bits on all, those of one trainer where each has one run, and within derived
 // bounds of it elsewhere. Ranks are threads here; tests/program/ranks_test.py has those of MPI.
 #include "program/model/ranks.hpp"
 
