@@ -34,7 +34,9 @@ StepPrograms altered(const SystemTrial& trial, const TrainingOptions& options) {
 class OnDevice {
  public:
   explicit OnDevice(const SystemTrial& trial, const TrainingOptions& options)
-      : c(trial.block()), trainer(classifier_of(c), options, altered(trial, options), trial.on(), trial.options()) {
+      : c(trial.block()), opening_(std::in_place, trial.on(), bytes_at_most(trial)),
+        trainer(classifier_of(c), options, altered(trial, options), trial.on(), trial.options()) {
+    opening_.reset();
     for_each_set_by_host(trainer.session().program(), [&](Value v) {
       const Program& program = trainer.session().program();
       if (program.storage_of(v).kind == Kind::parameter) set(trainer.session(), v, numbers_of(c, program, v));
@@ -54,6 +56,20 @@ class OnDevice {
   }
 
   BlockCase c;
+
+ private:
+  static std::size_t bytes_at_most(const SystemTrial& trial) {
+    std::size_t bytes = std::size_t{1} << 26;  // and what kernels take while they are prepared
+    const StepPrograms& all = trial.step().programs;
+    for (const Program* p : {&all.gradients, &all.forward, &all.norm, &all.update})
+      for (const Storage& s : p->storages) bytes += static_cast<std::size_t>(s.elements) * size_of(s.dtype) + 256;
+    return bytes;
+  }
+
+  /// Its sessions reserve from it: to find out how much memory is free costs as much as to open one.
+  std::optional<Reservation> opening_;
+
+ public:
   Trainer trainer;
 
  private:
