@@ -97,8 +97,13 @@ StepProgram joined(StepPrograms programs) {
   return all;
 }
 
-StepProgram step_program(const BlockCase& c) {
-  StepProgram all = joined(step_programs(classifier_of(c), options_of(c)));
+StepOfCase::StepOfCase(const BlockCase& c)
+    : programs(step_programs(classifier_of(c), options_of(c))), joined(step_program(c, programs)) {}
+
+StepProgram step_program(const BlockCase& c) { return step_program(c, step_programs(classifier_of(c), options_of(c))); }
+
+StepProgram step_program(const BlockCase& c, StepPrograms programs) {
+  StepProgram all = joined(std::move(programs));
   std::size_t samples = 0;
   for (const auto& batch : samples_of(c, 0)) samples += batch.size();
   for (Step& step : all.program.steps)

@@ -31,6 +31,13 @@ struct StepProgram {
   std::vector<program::Value> leaves, m, v;  ///< of each parameter that trains: itself and its means
 };
 StepProgram step_program(const BlockCase& c);
+StepProgram step_program(const BlockCase& c, program::StepPrograms programs);
+/// The programs of a case, each alone and one behind the other.
+struct StepOfCase {
+  explicit StepOfCase(const BlockCase& c);
+  program::StepPrograms programs;
+  StepProgram joined;
+};
 StepProgram joined(program::StepPrograms programs);
 
 /// AdamW's means before the first step of a case, in the layout of all parameters that train: zeros behind no step.

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <limits>
 #include <memory>
+#include <optional>
 
 #include "core/errors.hpp"
 #include "falsify/program/check.hpp"
@@ -22,16 +23,25 @@ namespace {
 
 using namespace program;
 
+StepPrograms altered(const SystemTrial& trial, const TrainingOptions& options) {
+  StepPrograms all =
+      options.compute_again ? step_programs(classifier_of(trial.block()), options) : trial.step().programs;
+  for (Program* p : {&all.gradients, &all.forward, &all.norm, &all.update}) trial.alter(*p);
+  return all;
+}
+
 /// The trainer of a case on its device, behind the case's steps.
 class OnDevice {
  public:
   explicit OnDevice(const SystemTrial& trial, const TrainingOptions& options)
-      : c(trial.block()), trainer(classifier_of(c), options, altered(trial, options), trial.on(), trial.options()) {
+      : c(trial.block()), opening_(std::in_place, trial.on(), bytes_at_most(trial)),
+        trainer(classifier_of(c), options, altered(trial, options), trial.on(), trial.options()) {
+    opening_.reset();
     for_each_set_by_host(trainer.session().program(), [&](Value v) {
       const Program& program = trainer.session().program();
       if (program.storage_of(v).kind == Kind::parameter) set(trainer.session(), v, numbers_of(c, program, v));
     });
-    const Means means = means_of(c, step_program(c));
+    const Means means = means_of(c, trial.step().joined);
     TrainerState state = trainer.state();
     state.m.assign(means.m.begin(), means.m.end()), state.v.assign(means.v.begin(), means.v.end());
     state.steps = c.step.steps;
@@ -46,14 +56,23 @@ class OnDevice {
   }
 
   BlockCase c;
+
+ private:
+  static std::size_t bytes_at_most(const SystemTrial& trial) {
+    std::size_t bytes = std::size_t{1} << 26;  // and what kernels take while they are prepared
+    const StepPrograms& all = trial.step().programs;
+    for (const Program* p : {&all.gradients, &all.forward, &all.norm, &all.update})
+      for (const Storage& s : p->storages) bytes += static_cast<std::size_t>(s.elements) * size_of(s.dtype) + 256;
+    return bytes;
+  }
+
+  /// Its sessions reserve from it: to find out how much memory is free costs as much as to open one.
+  std::optional<Reservation> opening_;
+
+ public:
   Trainer trainer;
 
  private:
-  static StepPrograms altered(const SystemTrial& trial, const TrainingOptions& options) {
-    StepPrograms all = step_programs(classifier_of(trial.block()), options);
-    for (Program* p : {&all.gradients, &all.forward, &all.norm, &all.update}) trial.alter(*p);
-    return all;
-  }
 };
 
 Outcome same_state(const TrainerState& got, const TrainerState& want, std::string_view meaning) {
@@ -70,7 +89,10 @@ class InDouble {
   /// `own` holds elements of parameters by name that are not the case's.
   InDouble(const SystemTrial& trial, const BlockCase& c, const MicroBatches& batches,
            const std::map<std::string, std::vector<double>>& own_elements = {}) {
-    StepProgram right = step_program(c);
+    // The case's own are built once.
+    const std::unique_ptr<StepProgram> other =
+        &c == &trial.block() ? nullptr : std::make_unique<StepProgram>(step_program(c));
+    const StepProgram& right = other ? *other : trial.step().joined;
     ProgramMutant own{{}, "", right.program, plan(right.program)};
     trial.alter(own.program);
     StepExecution<double> exact(own, right, c, std::nan(""));
@@ -160,7 +182,7 @@ Outcome composed(const SystemTrial& trial) {
       all.push_back(session.kernel(s).arithmetic);
     session.run();
   });
-  const StepProgram right = step_program(on.c);
+  const StepProgram& right = trial.step().joined;
   const ProgramMutant own{{}, "", right.program, plan(right.program)};
   StepExecution<Bounded> bounded(own, right, on.c, Bounded(std::nan("")));
   Outcome outcome;
@@ -277,7 +299,7 @@ Outcome loss_scale(const SystemTrial& trial) {
   const MicroBatches batches = samples_of(c, 0);
   const double k = static_cast<double>(1 << (1 + c.seed % 5));
   const auto step = [&](double scale) {
-    StepProgram s = step_program(c);
+    StepProgram s = trial.step().joined;
     trial.alter(s.program);
     Session session(s.program, trial.on(), trial.options());
     set_all(session, c);
@@ -332,7 +354,8 @@ Outcome not_finite(const SystemTrial& trial) {
   OnDevice on(trial), without(trial);
   const TrainerState before = on.trainer.state();
   TrainerState broken = before;
-  broken.parameters[static_cast<std::size_t>(on.trainer.session().program()[step_program(on.c).leaves.back()].offset)] =
+  broken
+      .parameters[static_cast<std::size_t>(on.trainer.session().program()[trial.step().joined.leaves.back()].offset)] =
       std::nanf("");
   on.trainer.set_state(broken);
   const Update update = on.step(0);
@@ -413,16 +436,21 @@ Outcome begins(const SystemTrial& trial) {
   return outcome;
 }
 
-Outcome budget(const SystemTrial& trial) {
-  const std::size_t bytes =
-      plan(step_programs(classifier_of(trial.block()), options_of(trial.block())).gradients).bytes;
-  std::string said = "nothing";
-  const Reservation less(trial.on(), bytes - 1);
+/// What the refusal of a trainer says.
+std::string refusal(const SystemTrial& trial) {
+  const TrainingOptions options = options_of(trial.block());
   try {
-    const OnDevice on(trial);
+    const Trainer trainer(classifier_of(trial.block()), options, altered(trial, options), trial.on(), trial.options());
   } catch (const Unavailable& e) {
-    said = e.what();
+    return e.what();
   }
+  return "nothing";
+}
+
+Outcome budget(const SystemTrial& trial) {
+  const std::size_t bytes = plan(trial.step().programs.gradients).bytes;
+  const Reservation less(trial.on(), bytes - 1);
+  const std::string said = refusal(trial);
   Outcome outcome = holds(said.find(fmt::format("{} bytes requested", bytes)) != said.npos,
                           fmt::format("a trainer of {} bytes, with one fewer, says {}", bytes, said));
   return outcome &= holds(less.remaining() == bytes - 1, "memory stays allocated");
@@ -444,7 +472,7 @@ Outcome no_allocation(const SystemTrial& trial) {
 
 Outcome one_update(const SystemTrial& trial) {
   OnDevice on(trial);
-  const StepProgram values = step_program(on.c);
+  const StepProgram& values = trial.step().joined;
   const MicroBatches batches = samples_of(on.c, 0);
   std::size_t samples = 0;
   for (const auto& batch : batches) on.trainer.accumulate(batch), samples += batch.size();
@@ -475,21 +503,12 @@ Outcome synchronized(const SystemTrial& trial) {
 
 // On the device that trains: the ids of the seed's CUDA trainer, for every back end.
 
-/// A trainer under this alteration alone, or what its refusal says.
-std::string refusal(const SystemTrial& trial) {
-  try {
-    const OnDevice on(trial);
-  } catch (const Unavailable& e) {
-    return e.what();
-  }
-  return "nothing";
-}
-
 /// Memory that a trainer takes, of all its programs together.
 std::size_t bytes_of(const SystemTrial& trial) {
   constexpr std::size_t kEnough = std::size_t{1} << 28;
+  const TrainingOptions options = options_of(trial.block());
   const Reservation enough(trial.on(), kEnough);
-  const OnDevice on(trial);
+  const Trainer trainer(classifier_of(trial.block()), options, altered(trial, options), trial.on(), trial.options());
   return kEnough - enough.remaining();
 }
 
@@ -509,8 +528,7 @@ Outcome all_or_nothing(const SystemTrial& trial) {
 Outcome after_a_refusal(const SystemTrial& trial) {
   OnDevice without(trial);
   without.step(0);
-  const std::size_t bytes =
-      plan(step_programs(classifier_of(trial.block()), options_of(trial.block())).gradients).bytes;
+  const std::size_t bytes = plan(trial.step().programs.gradients).bytes;
   std::string said;
   {
     const Reservation less(trial.on(), bytes - 1);
@@ -522,14 +540,28 @@ Outcome after_a_refusal(const SystemTrial& trial) {
   return outcome &= same_state(on.trainer.state(), without.trainer.state(), "a trainer behind a refused one differs");
 }
 
+/// What is in a parameter's memory: numbers, or codes.
+std::vector<float> contents(Session& session, Value v) {
+  if (session.program().storage_of(v).dtype != DType::u8) return session.get<float>(v);
+  const std::vector<std::uint8_t> codes = session.get<std::uint8_t>(v);
+  return {codes.begin(), codes.end()};
+}
+void for_each_parameter(Session& session, const std::function<void(Value)>& f) {
+  for_each_set_by_host(session.program(), [&](Value v) {
+    if (session.program().storage_of(v).kind == Kind::parameter) f(v);
+  });
+}
+
 Outcome from_the_host(const SystemTrial& trial) {
   OnDevice on(trial);
   Session& session = on.trainer.session();
   Outcome outcome;
-  for (const auto& [name, elements] : elements_of(on.c, session.program()))
+  for_each_parameter(session, [&](Value v) {
+    const std::vector<double> numbers = numbers_of(on.c, session.program(), v);
     outcome &=
-        same<float>(name, get_parameter(session, parameter(session.program(), name)),
-                    std::vector<float>(elements.begin(), elements.end()), "the device holds another than it was given");
+        same<float>(session.program()[v].name, contents(session, v), std::vector<float>(numbers.begin(), numbers.end()),
+                    "the device holds another than it was given");
+  });
   return outcome;
 }
 
@@ -579,7 +611,7 @@ Outcome layers_in_order(const SystemTrial& trial) {
 
 Outcome inputs(const SystemTrial& trial) {
   OnDevice on(trial);
-  const StepPrograms values = step_programs(classifier_of(on.c), options_of(on.c));
+  const StepPrograms& values = trial.step().programs;
   Outcome outcome;
   const auto numbers = [](const auto& all) { return std::vector<float>(all.begin(), all.end()); };
   for (const auto& samples : samples_of(on.c, 0)) {
@@ -601,8 +633,9 @@ Outcome evaluation(const SystemTrial& trial) {
   on.trainer.accumulate(batches[0]), without.trainer.accumulate(batches[0]);
   const auto all_of = [](Trainer& trainer) {
     std::vector<float> all = trainer.gradients().sums;
-    for (const Parameter& p : trainer.session().program().parameters)
-      for (const float x : get_parameter(trainer.session(), p)) all.push_back(x);
+    for_each_parameter(trainer.session(), [&](Value v) {
+      for (const float x : contents(trainer.session(), v)) all.push_back(x);
+    });
     return all;
   };
   const std::vector<float> before = all_of(on.trainer);
@@ -646,7 +679,7 @@ Outcome adapters_begin(const SystemTrial& trial) {
 
 Outcome every_leaf(const SystemTrial& trial) {
   OnDevice on(trial);
-  const StepProgram values = step_program(on.c);
+  const StepProgram& values = trial.step().joined;
   for (const auto& batch : samples_of(on.c, 0)) on.trainer.accumulate(batch);
   const TrainerState before = [&] {
     OnDevice fresh(trial);
@@ -832,7 +865,7 @@ constexpr SystemObligation kObligations[] = {
      kStep,
      false,
      &after_a_refusal},
-    {{"F-CUDA-005", "every parameter on the device is the host's, bitwise, packed ones as they are decoded",
+    {{"F-CUDA-005", "every parameter on the device is the host's, bitwise, codes and scales of packed ones too",
       "from_the_host", "a copy that is cut, or two parameters in one place"},
      kStep,
      false,

@@ -7,6 +7,7 @@
 
 #include "core/errors.hpp"
 #include "falsify/engine/joint.hpp"
+#include "falsify/program/step.hpp"
 
 namespace assay::falsify {
 namespace {
@@ -595,6 +596,11 @@ SessionOptions SystemTrial::options() const {
 const Wiring& SystemTrial::wiring() const {
   if (!wiring_) wiring_ = std::make_unique<Wiring>(block_);
   return *wiring_;
+}
+
+const StepOfCase& SystemTrial::step() const {
+  if (!step_) step_ = std::make_shared<const StepOfCase>(block_);
+  return *step_;
 }
 
 }  // namespace assay::falsify

@@ -17,6 +17,7 @@
 namespace assay::falsify {
 
 struct SystemObligation;
+struct StepOfCase;
 
 struct System {
   BlockPart part = BlockPart::layer;
@@ -86,6 +87,8 @@ class SystemTrial {
   /// Chooses the kernel of each step.
   program::SessionOptions options() const;
   const Wiring& wiring() const;
+  /// Of a training step: built once for all obligations.
+  const StepOfCase& step() const;
   void alter(program::Program& program) const {
     if (alter_) alter_(program);
   }
@@ -98,6 +101,7 @@ class SystemTrial {
   BlockCase block_;
   Alter alter_;
   mutable std::unique_ptr<Wiring> wiring_;
+  mutable std::shared_ptr<const StepOfCase> step_;
 };
 
 struct SystemObligation {

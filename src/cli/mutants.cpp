@@ -131,12 +131,34 @@ PolicyOptions policies(const Options& o, bool limit_given) {
   return p;
 }
 
+/// Returns kFalsified if another rule lets fewer mutants through than ours, or ours rejects the right step.
+int run_step_policies(const Options& o) {
+  const nlohmann::json report = policies_of_step(jobs_for(o.jobs));
+  const nlohmann::json& rows = report["policies"];
+  if (!o.report.empty()) files::write(o.report + "/policies.json", report.dump(1) + "\n");
+  if (o.json) {
+    fmt::print("{}\n", report.dump(1));
+  } else {
+    fmt::print("{:<18} {:>11}  {:<10}  {}\n", "policy", "let through", "right step", "compares");
+    for (const auto& row : rows)
+      fmt::print("{:<18} {:>5} of {:>2}  {:<10}  {}\n", row["policy"].get<std::string>(), row["let_through"].dump(),
+                 row["mutants"].dump(), row["accepts_the_right_step"].get<bool>() ? "accepted" : "REJECTED",
+                 row["compares"].get<std::string>());
+  }
+  const bool best =
+      std::ranges::all_of(rows, [&](const auto& row) { return row["let_through"] >= rows[0]["let_through"]; });
+  return best && rows[0]["accepts_the_right_step"] ? kNothingFalsified : kFalsified;
+}
+
 /// Program mutants: each is judged in double, by the equations of its system.
 int run_systems(const Options& o) {
+  if (o.policies && o.ops == std::vector<std::string>{"training_step"} && !o.automatic) return run_step_policies(o);
   if (!o.backend.empty() || !o.kernel.empty() || !o.mutant.empty() || !o.family.empty() || !o.screened.empty() ||
       !o.accepted.empty() || o.sample != 0 || o.shrink || o.matrix || o.policies || o.faults)
-    throw InputError("selection", "of the options, systems take --automatic, --report, --jobs and --json",
-                     "leave the others out");
+    throw InputError(
+        "selection",
+        "of the options, systems take --automatic, --report, --jobs and --json, training_step also --policies",
+        "leave the others out");
   if (!o.report.empty()) falsify::expect_writable(o.report);
   const std::vector<nlohmann::json> outcomes = mutants_of_systems(o.ops, o.automatic, jobs_for(o.jobs));
   nlohmann::json summary{{"schema", "assay-mutants/1"},

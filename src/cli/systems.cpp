@@ -15,6 +15,7 @@
 #include "falsify/engine/report.hpp"
 #include "falsify/mutation/study/summary.hpp"
 #include "falsify/program/block_faults.hpp"
+#include "falsify/program/step_rules.hpp"
 #include "falsify/program/system.hpp"
 
 namespace assay::cli {
@@ -37,6 +38,21 @@ struct Last {
   std::string obligation;
   json the_case;
   int number = 0;
+};
+
+/// How many steps the program of a case has. Obligations take turns at two cases.
+class StepsOf {
+ public:
+  std::int64_t operator()(const System& system, const falsify::Case& c) {
+    for (const auto& [known, steps] : known_)
+      if (known && *known == c) return steps;
+    std::swap(known_[0], known_[1]);
+    known_[0] = {c, std::ssize(falsify::Block(block_of(system, c)).differentiated().program.steps)};
+    return known_[0].second;
+  }
+
+ private:
+  std::pair<std::optional<falsify::Case>, std::int64_t> known_[2];
 };
 
 }  // namespace
@@ -90,10 +106,10 @@ std::vector<json> falsify_systems(const std::vector<SystemKernel>& chosen, const
   for (const SystemKernel& k : chosen) {
     const std::string id(k.kernel().id);
     if (journal != nullptr && journal->finished(id)) continue;
-    const auto before = [&](const falsify::SystemObligation& o, const falsify::Case& c, int number) {
+    const auto before = [&, steps_of = StepsOf()](const falsify::SystemObligation& o, const falsify::Case& c,
+                                                  int number) mutable {
       falsify::send({{"obligation", o.info.id}, {"case", to_json(k.system().op, c)}, {"number", number}});
-      const auto steps = std::ssize(falsify::Block(block_of(k.system(), c)).differentiated().program.steps);
-      alarm(static_cast<unsigned>(options.limit.count() * steps / 1000 + 1));
+      alarm(static_cast<unsigned>(options.limit.count() * steps_of(k.system(), c) / 1000 + 1));
     };
     const auto died = [&](int status) {
       const Last& at = last[std::string(k.kernel().id)];
@@ -280,6 +296,58 @@ std::vector<json> mutants_of_systems(const std::vector<std::string>& names, bool
     all.insert(all.end(), results.begin(), results.end());
   std::ranges::sort(all, {}, [](const json& m) { return m["mutant"].get<std::string>(); });
   return all;
+}
+
+json policies_of_step(int jobs) {
+  const System& system = *find_system("training_step");
+  std::vector<falsify::Task> tasks;
+  for (const auto& [of, c] : mutated_cases(system))
+    for (int part = 0; part < jobs; ++part)
+      tasks.push_back({"training_step", [&system, of, c, part, jobs] {
+                         const falsify::BlockCase block = block_of(system, c);
+                         const Wiring wiring(block);
+                         const falsify::StepRules rules(block);
+                         std::vector<falsify::ProgramMutant> mutants = all_mutants(system.part, wiring, false);
+                         mutants.push_back(wiring.right());
+                         json results = json::array();
+                         for (auto m = static_cast<std::size_t>(part); m < mutants.size();
+                              m += static_cast<std::size_t>(jobs)) {
+                           const bool right = m + 1 == mutants.size();
+                           json j{{"mutant", right ? "" : mutants[m].description}, {"case", of}};
+                           const std::vector<bool> accepted = rules.accept(mutants[m]);
+                           for (std::size_t r = 0; r < accepted.size(); ++r)
+                             j["accepted"][std::string(falsify::step_rules()[r].name)] = static_cast<bool>(accepted[r]);
+                           const json judged = judge_mutant(system, of, wiring, mutants[m]);
+                           if (judged["status"] == name(falsify::MutantStatus::equivalent) && !right) continue;
+                           j["accepted"]["assay"] = judged["status"] != name(falsify::MutantStatus::killed);
+                           results.push_back(j);
+                         }
+                         return results;
+                       }});
+  // A mutant is let through that is accepted in every case that has it.
+  std::map<std::string, std::map<std::string, bool>> accepted;
+  json rows = json::array();
+  for (const json& results : falsify::run_tasks(tasks, jobs, [](const json*) {}))
+    for (const json& j : results)
+      for (const auto& [rule, verdict] : j["accepted"].items()) {
+        const auto at = accepted[rule].emplace(j["mutant"], true).first;
+        at->second = at->second && verdict.get<bool>();
+      }
+  const auto row = [&](const std::string& rule, std::string_view compares, std::string_view source) {
+    json missed = json::array();
+    for (const auto& [mutant, verdict] : accepted[rule])
+      if (verdict && !mutant.empty()) missed.push_back(mutant);
+    rows.push_back({{"policy", rule},
+                    {"compares", compares},
+                    {"source", source},
+                    {"mutants", accepted[rule].size() - 1},
+                    {"let_through", missed.size()},
+                    {"missed", missed},
+                    {"accepts_the_right_step", accepted[rule].at("")}});
+  };
+  row("assay", "losses, gradients, norms, updates to the derived bounds of double", "this repository");
+  for (const falsify::StepRule& rule : falsify::step_rules()) row(std::string(rule.name), rule.compares, rule.source);
+  return {{"schema", "assay-policies/1"}, {"system", "training_step"}, {"policies", rows}};
 }
 
 json explain_system(const std::string& which) {

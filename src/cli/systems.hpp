@@ -38,6 +38,9 @@ std::vector<nlohmann::json> gradcheck_system(const std::string& system, int case
 /// Returns what became of each mutant: of named faults, or with `automatic` of every step, operand and constant.
 std::vector<nlohmann::json> mutants_of_systems(const std::vector<std::string>& systems, bool automatic, int jobs);
 
+/// Returns a row for each rule: how many of the named faults of a training step it lets through.
+nlohmann::json policies_of_step(int jobs);
+
 nlohmann::json explain_system(const std::string& system);
 /// Formats what explain_system() returns.
 std::string explanation_text(const nlohmann::json& explained);

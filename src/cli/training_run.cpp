@@ -6,8 +6,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <sstream>
 #include <tuple>
 
 #include "cli/built_from.hpp"
@@ -54,6 +56,23 @@ void append_from(std::string_view bytes, std::size_t classes, std::vector<Judgem
   }
 }
 
+/// Each rank of a host takes a GPU of its own: of those that are visible, the one of its number there.
+Device& device_of(const TrainSettings& s, const program::Ranks& ranks) {
+  if (s.backend == "cuda" && ranks.size() > 1) {
+    const char* const visible = std::getenv("CUDA_VISIBLE_DEVICES");
+    std::string own = fmt::format("{}", ranks.local_rank());
+    if (visible != nullptr) {
+      std::istringstream all(visible);
+      for (int r = 0; r <= ranks.local_rank(); ++r)
+        if (!std::getline(all, own, ','))
+          throw Unavailable("cuda", fmt::format("CUDA_VISIBLE_DEVICES={} has no GPU for rank {} of this host", visible,
+                                                ranks.local_rank()));
+    }
+    setenv("CUDA_VISIBLE_DEVICES", own.c_str(), 1);
+  }
+  return assay::device(backend_from(s.backend));
+}
+
 /// The part of `count` things that a rank has: parts differ by one at most, and lie one behind the other.
 std::pair<std::size_t, std::size_t> part_of(std::size_t count, const program::Ranks& ranks) {
   const auto rank = static_cast<std::size_t>(ranks.rank()), size = static_cast<std::size_t>(ranks.size());
@@ -70,7 +89,7 @@ double seconds_since(std::chrono::steady_clock::time_point begin) {
 using namespace training_run;
 
 TrainingRun::TrainingRun(const TrainOptions& o, TrainSettings settings, Team& team)
-    : o_(o), team_(team), s_(std::move(settings)), device_(assay::device(backend_from(s_.backend))) {
+    : o_(o), team_(team), s_(std::move(settings)), device_(device_of(s_, team.ranks())) {
   program::CorpusOptions corpus{s_.classes, s_.classifier.multi_label, s_.options.length,
                                 s_.classifier.model.vocabulary};
   if (!s_.corpus.tokenizer.empty()) {
@@ -180,6 +199,8 @@ void TrainingRun::make_trainer() {
   options.choose = std::ref(kernel);
   options.check = falsify::steps_within_bounds(checked_, s_.seed);
   trainer_ = std::make_unique<Trainer>(s_.classifier, s_.options, device_, options);
+  if (s_.backend == "cuda" && team_.size() > 1) link_ = program::link_of_gpus(team_.ranks());
+  all_reduce_.emplace(team_.ranks(), *trainer_, link_.get());
   kernel.expect_taken("training", "name a kernel of an operation that it has");
   trainer_->set_runner([this](std::string_view name, Session& session) {
     try {
@@ -209,7 +230,7 @@ void TrainingRun::update(const std::vector<std::size_t>& order) {
     score.add(j, sample), epoch_score_.add(j, sample);
     tokens_ += std::ssize(sample.tokens);
   }
-  all_reduce(team_.ranks(), *trainer_);
+  (*all_reduce_)();
   const Index next = trainer_->steps() + 1;
   const double lr = s_.options.lr * (next < s_.warmup ? static_cast<double>(next) / static_cast<double>(s_.warmup) : 1);
   trainer_->set_lr(lr);
@@ -261,6 +282,7 @@ void TrainingRun::expect_one_run() {
 std::string TrainingRun::ranks_text() const {
   const Index idle = team_.size() - s_.micro_batches;
   std::string text = fmt::format("{}; each computes whole runs of {} samples", team_.size(), s_.options.batch);
+  if (s_.backend == "cuda") text += link_ ? ", and NCCL moves gradients" : ", and gradients pass through the host";
   if (idle > 0)
     text += fmt::format("; {} of them are idle: an update is {} runs (micro_batches)", idle, s_.micro_batches);
   return text;

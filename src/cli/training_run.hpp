@@ -74,6 +74,8 @@ class TrainingRun {
   program::Corpus train_, held_out_;
   std::optional<program::Weights> weights_;
   std::unique_ptr<program::Trainer> trainer_;
+  std::unique_ptr<program::DeviceLink> link_;  ///< between GPUs
+  std::optional<program::AllReduce> all_reduce_;
   nlohmann::json identity_;
 
   /// The place in the run. With the trainer's state a checkpoint holds all of it.

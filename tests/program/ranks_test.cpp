@@ -1,4 +1,4 @@
-// Training on several ranks: the same bits on all, those of one trainer where every rank has one run, and within derived
+// Training on several ranks: the same bits on all, those of one trainer where each has one run, and within derived
 // bounds of it elsewhere. Ranks are threads here; tests/program/ranks_test.py has those of MPI.
 #include "program/model/ranks.hpp"
 
@@ -64,6 +64,29 @@ class Thread : public Ranks {
   int rank_;
 };
 
+/// One whose device is linked with those of the others: the host's memory, here.
+class Linked : public Thread, public DeviceLink {
+ public:
+  using Thread::Thread;
+  void all_reduce(std::span<float>) override { throw std::logic_error("the host adds nothing up"); }
+  void all_to_all(std::span<const float> vector, float* parts, std::size_t piece) override {
+    shared_.vectors[static_cast<std::size_t>(rank_)].assign(vector.begin(), vector.end());
+    shared_.barrier.arrive_and_wait();
+    const std::size_t own = piece_of(vector.size(), piece, static_cast<std::size_t>(rank_));
+    for (std::size_t r = 0; r < shared_.vectors.size(); ++r)
+      std::copy_n(shared_.vectors[r].begin() + rank_ * static_cast<std::ptrdiff_t>(piece), own, parts + r * piece);
+    shared_.barrier.arrive_and_wait();
+  }
+  void all_gather(const float* own, std::span<float> vector, std::size_t piece) override {
+    shared_.vectors[static_cast<std::size_t>(rank_)].assign(
+        own, own + piece_of(vector.size(), piece, static_cast<std::size_t>(rank_)));
+    shared_.barrier.arrive_and_wait();
+    for (std::size_t r = 0; r < shared_.vectors.size(); ++r)
+      std::ranges::copy(shared_.vectors[r], vector.begin() + static_cast<std::ptrdiff_t>(r * piece));
+    shared_.barrier.arrive_and_wait();
+  }
+};
+
 /// A step of which everything matters: an adapter on every projection, clipping, class weights.
 BlockCase small_case() {
   BlockCase c =
@@ -105,7 +128,7 @@ std::vector<After> after_a_step(const BlockCase& c, const Shards& shards, const 
         const std::unique_ptr<Ranks> ranks = make(shared, static_cast<int>(r));
         for (const auto& run : shards[r]) trainer.accumulate(run);
         if (between) between(static_cast<int>(r), trainer);
-        all_reduce(*ranks, trainer);
+        AllReduce(*ranks, trainer, dynamic_cast<DeviceLink*>(ranks.get()))();
         const Update update = trainer.apply();
         all[r] = {trainer.state(), update.norm};
       });
@@ -220,7 +243,10 @@ MakeRank made() {
 }
 
 TEST(Ranks, HaveTheSameBitsAndThoseOfOneTrainerOrItsBound) {
-  for (const Split& split : kSplits) EXPECT_EQ(fault_of(split, made<Thread>()), "") << split.name;
+  for (const Split& split : kSplits) {
+    EXPECT_EQ(fault_of(split, made<Thread>()), "") << split.name;
+    EXPECT_EQ(fault_of(split, made<Linked>()), "") << split.name << ", linked";
+  }
 }
 
 /// The mean over ranks of sums, which the trainer divides by all samples once more.
@@ -296,7 +322,7 @@ TEST(Ranks, RefuseGradientsOfAnotherLengthBeforeAnythingChanges) {
         trainer.accumulate(falsify::samples_of(own, 0)[0]);
         const Gradients before = trainer.gradients();
         Thread rank(shared, r);
-        said[static_cast<std::size_t>(r)] = refusal([&] { all_reduce(rank, trainer); });
+        said[static_cast<std::size_t>(r)] = refusal([&] { AllReduce(rank, trainer)(); });
         stays[static_cast<std::size_t>(r)] =
             same_bits(trainer.gradients().sums, before.sums) && trainer.gradients().samples == before.samples;
       });

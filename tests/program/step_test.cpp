@@ -13,6 +13,7 @@
 #include "core/errors.hpp"
 #include "falsify/program/block_edit.hpp"
 #include "falsify/program/block_faults.hpp"
+#include "falsify/program/step_rules.hpp"
 #include "falsify/program/system.hpp"
 #include "falsify/program/traced.hpp"
 #include "on_device.hpp"
@@ -267,6 +268,32 @@ TEST(StepFaults, Die) {
   for (const falsify::BlockFault& fault : falsify::step_faults())
     EXPECT_TRUE(dead.contains(fault.words)) << fault.words << ": kills no program";
   EXPECT_GE(falsify::step_faults().size(), 50u);
+}
+
+/// The rules of other projects accept the right step, and each has a fault that it finds.
+TEST(StepRules, AcceptTheRightStepAndFindAFaultEach) {
+  std::map<std::string_view, int> found;
+  for (const auto& [of, c] : mutated_cases(step())) {
+    const falsify::BlockCase block = block_of(step(), c);
+    const falsify::StepRules rules(block);
+    const Wiring wiring(block);
+    const std::vector<bool> right = rules.accept(wiring.right());
+    EXPECT_EQ(std::ranges::count(right, true), std::ssize(falsify::step_rules())) << of;
+    for (const std::string_view words :
+         {"gradients are added up, not averaged", "nothing decays",
+          "the backward pass of the mean has the longest length", "a weight is taken as [in, out]",
+          "the head is taken as [classes, hidden]", "the weights are never updated"})
+      for (const falsify::BlockFault& fault : falsify::step_faults()) {
+        if (fault.words != words) continue;
+        try {
+          const std::vector<bool> accepted = rules.accept(plant(fault, wiring.differentiated().program));
+          for (std::size_t r = 0; r < accepted.size(); ++r) found[falsify::step_rules()[r].name] += !accepted[r];
+        } catch (const InputError&) {
+          continue;  // this program has no such step
+        }
+      }
+  }
+  for (const falsify::StepRule& rule : falsify::step_rules()) EXPECT_GT(found[rule.name], 0) << rule.name;
 }
 
 /// The mirror's derivatives are those of dual numbers and of a formula.

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "core/errors.hpp"
+#include "program/operations.hpp"
 
 namespace assay::program {
 namespace {
@@ -30,12 +31,47 @@ const char* given_rank() {
   return nullptr;
 }
 
+/// A function of a module beside the program; null, and the reason if the module is there.
+void* symbol(const char* module, const char* name, std::string& reason) {
+  const fs::path program = fs::read_symlink("/proc/self/exe").parent_path();
+  for (const fs::path& folder : {program / "../lib", program / "../lib/assay"}) {
+    if (!fs::exists(folder / module)) continue;
+    // MPI loads parts that look for its symbols.
+    void* const loaded = dlopen((folder / module).c_str(), RTLD_NOW | RTLD_GLOBAL);
+    void* const found = loaded != nullptr ? dlsym(loaded, name) : nullptr;
+    if (found == nullptr) reason = dlerror();
+    return found;
+  }
+  return nullptr;
+}
+
 }  // namespace
 
-void all_reduce(Ranks& ranks, Trainer& trainer) {
-  if (ranks.size() == 1) return;
-  const std::span<float> on_device = trainer.gradients_on_device();
-  const std::vector<std::string> all = ranks.exchange(fmt::format("{} {}", on_device.size(), trainer.samples()));
+AllReduce::AllReduce(Ranks& ranks, Trainer& trainer, DeviceLink* link) : ranks_(ranks), trainer_(trainer), link_(link) {
+  if (ranks.size() == 1 || link == nullptr || trainer.gradients_on_device().empty()) return;
+  constexpr Index kColumns = 64;
+  const std::size_t elements = trainer.gradients_on_device().size();
+  const Index size = ranks.size(), rows = (static_cast<Index>(elements) + size * kColumns - 1) / (size * kColumns);
+  piece_ = static_cast<std::size_t>(rows * kColumns);
+  Builder b;
+  const Value parts = b.state("parts", {size * rows, kColumns});
+  std::vector<Value> of_ranks;
+  for (Index r = 0; r < size; ++r) of_ranks.push_back(b.rows(parts, r * rows, (r + 1) * rows));
+  for (std::size_t r = 1; r < of_ranks.size(); ++r) of_ranks[0] = accumulate(b, of_ranks[0], of_ranks[r], 1);
+  sum_ = std::make_unique<Session>(b.take(), trainer.session().device());
+}
+
+void AllReduce::on_device(std::span<float> gradients) {
+  float* const parts = static_cast<float*>(sum_->call(0).tensors[0].data);
+  link_->all_to_all(gradients, parts, piece_);
+  sum_->run();
+  link_->all_gather(parts, gradients, piece_);
+}
+
+void AllReduce::operator()() {
+  if (ranks_.size() == 1) return;
+  const std::span<float> gradients = trainer_.gradients_on_device();
+  const std::vector<std::string> all = ranks_.exchange(fmt::format("{} {}", gradients.size(), trainer_.samples()));
   Index total = 0;
   for (std::size_t r = 0; r < all.size(); ++r) {
     const std::size_t space = all[r].find(' ');
@@ -46,29 +82,33 @@ void all_reduce(Ranks& ranks, Trainer& trainer) {
                        "train one model on all ranks");
     total += std::strtoll(all[r].c_str() + space, nullptr, 10);
   }
-  if (ranks.all_reduce_on_device(on_device)) return trainer.set_samples(total);
-  Gradients sum = trainer.gradients();
-  ranks.all_reduce(sum.sums);
+  if (sum_) {
+    on_device(gradients);
+    return trainer_.set_samples(total);
+  }
+  Gradients sum = trainer_.gradients();
+  ranks_.all_reduce(sum.sums);
   sum.samples = total;
-  trainer.set_gradients(sum);
+  trainer_.set_gradients(sum);
 }
 
 std::unique_ptr<Ranks> ranks_of_this_process() {
   const char* const rank = given_rank();
   if (rank == nullptr) return std::make_unique<Alone>();
-  const fs::path program = fs::read_symlink("/proc/self/exe").parent_path();
   std::string reason = "this build has no MPI; install libopenmpi-dev, configure again and build";
-  for (const fs::path& folder : {program / "../lib", program / "../lib/assay"}) {
-    const fs::path module = folder / ASSAY_RANKS_MODULE;
-    if (!fs::exists(module)) continue;
-    void* const loaded = dlopen(module.c_str(), RTLD_NOW | RTLD_GLOBAL);  // MPI loads parts that look for its symbols
-    void* const symbol = loaded != nullptr ? dlsym(loaded, "assay_open_ranks") : nullptr;
-    if (symbol != nullptr) return std::unique_ptr<Ranks>(reinterpret_cast<Ranks* (*)()>(symbol)());
-    reason = dlerror();
-  }
+  if (void* const open = symbol(ASSAY_RANKS_MODULE ".so", "assay_open_ranks", reason))
+    return std::unique_ptr<Ranks>(reinterpret_cast<Ranks* (*)()>(open)());
   const Unavailable unavailable("training on several ranks", reason);
   if (std::string_view(rank) != "0") throw RankLost(0, false, unavailable.what());
   throw unavailable;
+}
+
+std::unique_ptr<DeviceLink> link_of_gpus(Ranks& ranks) {
+  std::string reason;
+  void* const open = symbol(ASSAY_RANKS_MODULE "_nccl.so", "assay_open_link", reason);
+  for (const std::string& has : ranks.exchange(open != nullptr ? "1" : ""))
+    if (has.empty()) return nullptr;
+  return std::unique_ptr<DeviceLink>(reinterpret_cast<DeviceLink* (*)(Ranks*)>(open)(&ranks));
 }
 
 }  // namespace assay::program
