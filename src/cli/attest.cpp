@@ -19,6 +19,7 @@
 #include "falsify/engine/report.hpp"
 #include "falsify/gate/evidence.hpp"
 #include "falsify/gate/signature.hpp"
+#include "plugin/python.hpp"
 #include "system/interrupt.hpp"
 
 namespace assay::cli {
@@ -29,7 +30,7 @@ namespace fs = std::filesystem;
 
 struct Options : Output {
   std::vector<std::string> ops;
-  std::string backend, kernel, root = ".", out, key, report, limit = "10s", seed = "1";
+  std::string python, contract, declare, backend, kernel, root = ".", out, key, report, limit = "10s", seed = "1";
   int cases = 2 * falsify::kMinDraws;
   int jobs = 0;
 };
@@ -93,6 +94,7 @@ std::set<std::string> write(const Options& o, std::vector<nlohmann::json> eviden
 }
 
 int run(const Options& o) {
+  if (!o.python.empty()) throw plugin::NeedsPython("kernels in Python are attested in an interpreter");
   if (!falsify::is_shipped(kBuild))
     throw InputError("assay attest", fmt::format("this build is {}", kBuild),
                      "evidence is of what is shipped: cmake --preset release");
@@ -176,6 +178,11 @@ Command add_attest(Parser& parser) {
   auto command =
       parser.command("attest", "Write evidence of campaigns on this machine's devices, for `assay gate` elsewhere", *o);
   command.option("OP", o->ops, "Operations (all of them by default)");
+  const auto python =
+      command.option("--python", o->python,
+                     "A function of your own in Python, as FILE.py:FUNCTION; --out is a file (assay-evidence.jsonl)");
+  command.option("--contract", o->contract, "--python: the operation that it computes").needs(python);
+  command.option("--declare", o->declare, "--python: what it promises, as in `assay falsify`").needs(python);
   command.option("--backend", o->backend, "Only kernels of this back end: cpu, cuda-host, vulkan, cuda");
   command.option("--kernel", o->kernel, "Only this kernel");
   command.option("--cases", o->cases, "Cases for each obligation and kernel")

@@ -198,7 +198,7 @@ std::unique_ptr<plugin::ForeignKernel> foreign_kernel(const ForeignOptions& o, s
                                               : "--lib " + o.lib;
   if (o.lib.empty() && o.spv.empty() && o.python.empty()) {
     if (o.contract.empty() && o.declare.empty() && o.shim.empty()) return nullptr;
-    throw InputError(!o.contract.empty()   ? "--contract " + o.contract
+    throw InputError(!o.contract.empty()  ? "--contract " + o.contract
                      : !o.declare.empty() ? "--declare"
                                           : "--shim " + o.shim,
                      "names no kernel", "add --lib, --spv or --python");

@@ -26,6 +26,7 @@
 #include "falsify/gate/evidence.hpp"
 #include "falsify/gate/inputs.hpp"
 #include "falsify/gate/ledger.hpp"
+#include "plugin/python.hpp"
 #include "system/sha256.hpp"
 
 namespace assay::cli {
@@ -44,7 +45,7 @@ constexpr int kSystemCases = 34;
 static_assert(kSystemCases >= falsify::kMinDepth * falsify::kDefaultCases);
 
 struct Options : Output {
-  std::string base, root = ".", build, time, report, signers, seed, limit = "10s";
+  std::string python, base, root = ".", build, time, report, signers, seed, limit = "10s";
   std::vector<std::string> agreed;
   int jobs = 0;
   bool all = false, lock = false, plan = false;
@@ -402,6 +403,7 @@ int write_lock(const Options& o) {
 }
 
 int run(const Options& o) {
+  if (!o.python.empty()) throw plugin::NeedsPython("the code of kernels in Python is read by an interpreter");
   if (o.lock) return write_lock(o);
   const Plan plan = make_plan(o);
   if (!o.json) fmt::print("{}", summary(plan, o));
@@ -440,6 +442,7 @@ Command add_gate(Parser& parser) {
   auto command =
       parser.command("gate", "Try to prove wrong what a change touches; ask for evidence of what cannot run here", *o);
   const auto base = command.option("--base", o->base, "The revision that the change is to be merged into");
+  command.option("--python", o->python, "Check this evidence of kernels in Python, and nothing else").excludes(base);
   command.flag("--all", o->all, "Every kernel, whatever changed").excludes(base);
   command.flag("--lock", o->lock, "Write what this machine has to ci/environment.lock, and run nothing").excludes(base);
   command.option(

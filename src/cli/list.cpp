@@ -61,8 +61,8 @@ nlohmann::json describe(const OpDescriptor& op) {
   for (const DimInfo& d : op.dims)
     j["dims"].push_back({{"name", d.name}, {"min", d.min}, {"max", d.max}, {"says", d.says}});
   for (const ParamInfo& p : op.params) {
-    nlohmann::json& row =
-        j["params"].emplace_back(nlohmann::json{{"name", p.name}, {"typical", p.typical}, {"says", p.says}});
+    nlohmann::json& row = j["params"].emplace_back(
+        nlohmann::json{{"name", p.name}, {"typical", p.typical}, {"integer", p.integer}, {"says", p.says}});
     if (!p.choices.empty()) row["choices"] = std::vector<double>(p.choices.begin(), p.choices.end());
     else row["min"] = p.min, row["max"] = p.max;
   }
@@ -74,6 +74,7 @@ nlohmann::json describe(const OpDescriptor& op) {
                                      : t.role == Role::out ? "out"
                                                            : "inout"},
                             {"dtype", t.storage ? "storage" : name(t.dtype)},
+                            {"saved", t.saved},
                             {"shape", t.shape_text},
                             {"says", t.says}});
   for (const ClauseInfo& c : op.clauses)

@@ -28,7 +28,7 @@ class Entry:
 
     declare: declarations to try, the strictest first; the first that is not falsified is reported.
     breaks: obligations whose pin it does not keep, with the reason. It must keep all others.
-    fault: planted; the kernel must be falsified.
+    fault: an edit of triton_kernels.py; the kernel must be falsified, as must any `wrong` one.
     """
     name: str
     place: str
@@ -38,6 +38,7 @@ class Entry:
     absent: list = dataclasses.field(default_factory=list)
     breaks: dict = dataclasses.field(default_factory=dict)
     fault: tuple = ()
+    wrong: bool = False
     cases: int = 100
     devices: tuple = ("cpu", "cuda")
 
@@ -122,7 +123,10 @@ def triton_entries(device):
                             breaks={"FALSIFY-ATTN-010": NAN}, devices=devices)
     of["attention"] = [",".join(filter(None, [ours[0], "online_tile=32"]))]
     for contract, name, old, new in triton_faults.FAULTS:
-        yield Entry(f"triton/{contract}/{name}", f"triton_kernels.py:{contract}", contract, of[contract], fault=(old, new))
+        yield Entry(f"triton/{contract}/{name}", f"triton_kernels.py:{contract}", contract, of[contract], fault=(old, new), wrong=True)
+    page = "../../src/python/examples/triton_softmax.py:"
+    yield Entry("page/softmax", page + "softmax", "softmax", ours, ["n <= 65536"])
+    yield Entry("page/masked_as_zero", page + "masked_as_zero", "softmax", ours, ["n <= 65536"], wrong=True)
 
 
 def liger_entries(device):
@@ -168,7 +172,7 @@ def judge(entry, device, most):
             if number + 1 < len(entry.declare) and cases > 20:  # a look, before the campaign
                 result = run(declare, 20)
             if result is None or not wrong(result, entry):
-                result = run(declare, cases, first=bool(entry.fault))
+                result = run(declare, cases, first=entry.wrong)
             findings = [{"obligation": f.obligation, "kind": f.kind, "message": f.message, "dims": f.dims, "params": f.params,
                          "expected": entry.breaks.get(f.obligation)} for f in result.findings]
             line["tried"].append({"declare": declare, "verdict": result.verdict, "reason": result.reason, "cases": result.cases,
@@ -176,12 +180,11 @@ def judge(entry, device, most):
             line.update(declare=declare, verdict=result.verdict, reason=result.reason, cases=result.cases, elements=result.elements)
             if not wrong(result, entry):
                 break
-        if entry.fault:
+        if entry.wrong:
             line["text"] = str(result)[-1500:]
     line["seconds"] = round(time.monotonic() - begin, 1)
-    if entry.fault:
+    if entry.wrong:
         line["good"] = result.verdict == "falsified"
-        line["fault"] = entry.fault[1][:200]
     else:
         line["good"] = not wrong(result, entry) and result.verdict in (("passed", "thin") if most else ("passed",)) + (("falsified",) if entry.breaks else ())
     return line

@@ -44,6 +44,28 @@ def product(a, b):
     return a @ b
 
 
+def whole_rows(x, weight, eps):
+    """Gives y alone, and takes rows of whole vectors."""
+    if x.shape[1] % 8:
+        raise ValueError(f"rows of {x.shape[1]}")
+    return rmsnorm(x, weight, eps)[0]
+
+
+def wrong_whole_rows(x, weight, eps):
+    return whole_rows(x, weight, 2 * eps)
+
+
+def rmsnorm_backward(x, weight, rrms, dy):
+    a = dy * weight
+    projection = np.mean(a * x * rrms[:, None], axis=1, keepdims=True, dtype=np.float32)
+    return rrms[:, None] * (a - x * rrms[:, None] * projection), np.sum(dy * x * rrms[:, None], axis=0, dtype=np.float32)
+
+
+def wrong_backward(x, weight, rrms, dy):
+    dx, dweight = rmsnorm_backward(x, weight, rrms, dy)
+    return dx, dweight * np.float32(1 + 2 ** -12)
+
+
 def refuses(x, weight, eps):
     raise assay.Refused("not today")
 

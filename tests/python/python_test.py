@@ -49,6 +49,24 @@ def right_kernels():
     print(f"      {result.cases} cases, {result.elements} elements in {result.seconds:.1f} s")
 
 
+def limits():
+    takes = {"requires": "n % 8 == 0", "absent": ["rrms"]}
+    result = assay.falsify(kernels.whole_rows, "rmsnorm", cases=8, **takes)
+    expect("a kernel of some calls and outputs is not falsified", result.verdict in ("passed", "thin") and result.elements > 1000, result)
+    result = assay.falsify(kernels.wrong_whole_rows, "rmsnorm", cases=20, **takes)
+    expect("a wrong one is", result.verdict == "falsified" and result.findings[0].dims["n"] % 8 == 0, result)
+    replayed = subprocess.run([PROGRAM, "replay", result.findings[0].replay], capture_output=True, text=True)
+    expect("  and its replay fails again", replayed.returncode == 1 and result.findings[0].message in replayed.stdout, replayed)
+    result = assay.falsify(kernels.whole_rows, "rmsnorm", cases=8, absent=["rrms"])
+    expect("without its requirement it is falsified", result.verdict == "falsified" and "rows of" in str(result), result)
+    said = text_of(ValueError, lambda: assay.falsify(kernels.whole_rows, "rmsnorm", requires="n % 8 == 0"))
+    expect(f"an output that is missing: {said}", "1 value where y, rrms are expected" in said, said)
+    for what, words, options in (("a condition that is none", "'requires' cannot be", {"requires": "whole"}), ("an output that is none", "is no tensor", {"absent": "q"}),
+                                 ("an input that is absent", "no output", {"absent": "x"})):
+        said = text_of(ValueError, lambda options=options: assay.falsify(kernels.whole_rows, "rmsnorm", **options))
+        expect(f"{what}: {said}", words in said and "\n" not in said, said)
+
+
 def planted_faults():
     for name, obligation in (("wrong_eps", None), ("wrong_row", None), ("wrong_dense", None), ("wrong_state", None), ("wrong_write", None),
                              ("wrong_half_written", None)):
@@ -66,6 +84,17 @@ def planted_faults():
     finding = assay.falsify(kernels.wrong_eps, "rmsnorm", cases=30).findings[0]
     expect("inputs of a small call are numbers", finding.inputs and all(isinstance(v, float) for v in finding.inputs["x"]), finding.inputs)
     expect("check raises", "FALSIFIED" in text_of(assay.Falsified, lambda: assay.check(kernels.wrong_eps, "rmsnorm", cases=5)))
+
+
+def gradients():
+    checked = assay.gradcheck(kernels.rmsnorm, backward=kernels.rmsnorm_backward)
+    judged = checked.operations["rmsnorm"]
+    expect(f"a pair of functions is right: {judged['elements']} elements, {judged['worst']:.2g} of the bound", checked and judged["elements"] > 1000, checked)
+    found = assay.gradcheck(kernels.rmsnorm, backward=kernels.wrong_backward).wrong
+    expect(f"a wrong gradient dies: {found[0]['message'] if found else 'nothing'}", found and found[0]["tensor"] == "dweight", found)
+    for what, words, options in (("NumPy alone", "give backward=", {}), ("a backward function of other names", "takes gamma", {"backward": kernels.takes_gamma})):
+        said = text_of(ValueError, lambda options=options: assay.gradcheck(kernels.rmsnorm, **options))
+        expect(f"{what}: {said}", words in said and "\n" not in said, said)
 
 
 def processes():
@@ -132,6 +161,49 @@ def command_line():
     expect("an interpreter that is not there", ran.returncode == 3 and "ASSAY_PYTHON" in ran.stderr, ran)
 
 
+def evidence():
+    with tempfile.TemporaryDirectory() as folder:
+        def write(name, text):
+            with open(f"{folder}/{name}.py", "w") as file:
+                file.write(text)
+        write("parts", "import numpy as np\n\n\ndef factor(alpha):\n    return np.float32(alpha)\n")
+        write("mine", "from parts import factor\nimport unrelated\n\n\ndef scale(x, alpha):\n    return x * factor(alpha)\n")
+        write("unrelated", "number = 1\n")
+        write("beside", "number = 1\n")
+        run = lambda *words: subprocess.run([PROGRAM, *words], capture_output=True, text=True, cwd=folder)
+        ran = run("attest", "--python", "mine.py:scale", "--contract", "scale", "--cases", "100")
+        expect("a kernel in Python is attested", ran.returncode == 0 and "attested in assay-evidence.jsonl" in ran.stdout, ran)
+        with open(f"{folder}/assay-evidence.jsonl") as file:
+            line = json.loads(file.read())
+        expect("its line names the modules of its folder, and packages", set(line["files"]) == {"mine.py", "parts.py", "unrelated.py"} and "numpy" in line["packages"], line)
+        gate = lambda: run("gate", "--python", "assay-evidence.jsonl")
+        accepted = lambda ran: ran.returncode == 0 and "1 accepted, 0 refused" in ran.stdout
+        expect("the gate accepts it", accepted(gate()), gate())
+        write("parts", "import numpy as np  # arrays\n\n# the factor\ndef factor(alpha):\n\n    return (np.float32(alpha))\n")
+        write("beside", "number = 2\n")
+        expect("  with other comments and layout, and other files changed", accepted(gate()), gate())
+        write("parts", "import numpy as np\n\n\ndef factor(alpha):\n    return np.float32(alpha + 0)\n")
+        ran = gate()
+        expect("  and not with another module", ran.returncode == 1 and "parts.py is not what was judged" in ran.stdout and "1 refused" in ran.stdout, ran)
+        write("parts", "import numpy as np\n\n\ndef factor(alpha):\n    return np.float32(alpha)\n")
+        write("unrelated", "number = 2\n")
+        expect("  nor with an imported number", "unrelated.py is not what was judged" in gate().stdout, gate())
+        write("unrelated", "number = 1\n")
+        expect("  and again with the first code", accepted(gate()), gate())
+        for what, change, words in (("edited figures", {"cases": line["cases"] + 1}, "edited"), ("another contract", {"contract_hash": "0"}, "edited")):
+            with open(f"{folder}/assay-evidence.jsonl", "w") as file:
+                file.write(json.dumps({**line, **change}) + "\n")
+            expect(f"  {what} are refused", gate().returncode == 1 and words in gate().stdout, gate())
+        write("mine", "import parts\n\n\ndef scale(x, alpha):\n    return x + alpha\n")
+        ran = run("attest", "--python", "mine.py:scale", "--contract", "scale", "--cases", "100", "--out", "none.jsonl")
+        expect("a wrong kernel has no evidence", ran.returncode == 1 and "not attested" in ran.stdout and not os.path.exists(f"{folder}/none.jsonl"), ran)
+        write("mine", "def scale(x, alpha):\n    return eval('x * alpha')\n")
+        for what, words, ran in (("code without a hash", "eval()", run("attest", "--python", "mine.py:scale", "--cases", "100")),
+                                 ("no file of evidence", "cannot be read", run("gate", "--python", "nowhere.jsonl")),
+                                 ("too few cases", "--cases", run("attest", "--python", "mine.py:scale", "--cases", "3"))):
+            expect(f"  {what}: {ran.stderr.strip()}", ran.returncode == 2 and words in ran.stderr and ran.stderr.count("\n") == 1, ran)
+
+
 def pytest_plugin():
     with tempfile.TemporaryDirectory() as folder:
         with open(f"{folder}/test_kernels.py", "w") as file:
@@ -177,7 +249,7 @@ def overhead():
         expect(f"a call costs {min(times) * 1e6:.0f} us beside the function's own time", min(times) < 1e-3)
 
 
-parts = (overhead, right_kernels, planted_faults, processes, wrong_uses, command_line, pytest_plugin)
+parts = (overhead, right_kernels, limits, planted_faults, gradients, processes, wrong_uses, command_line, evidence, pytest_plugin)
 with tempfile.TemporaryDirectory() as scratch:
     os.chdir(scratch)
     for part in parts:

@@ -6,9 +6,10 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 import assay
 
-DECLARED = {"cpu": {"f32": {}, "bf16": {"inputs": "bf16", "online_tile": 1}},
-            "cuda": {"f32": {"functions": "cuda_exp2", "inputs": "tf32x3", "accumulation": "toward_zero", "block": 16, "online_tile": 32},
-                     "bf16": {"functions": "cuda_exp2", "inputs": "bf16", "accumulation": "toward_zero", "block": 16, "online_tile": 32, "merges_parts": "yes"}}}
+DECLARED = {"cpu": {"f32": {"loses": "confident"}, "bf16": {"inputs": "bf16", "online_tile": 1}},
+            "cuda": {"f32": {"functions": "cuda_exp2", "inputs": "tf32x3", "accumulation": "toward_zero", "block": 16, "online_tile": 32, "loses": "confident"},
+                     "bf16": {"functions": "cuda_exp2", "inputs": "bf16", "accumulation": "toward_zero", "block": 16, "online_tile": 32, "merges_parts": "yes",
+                              "loses": "confident"}}}
 
 
 class ScaleLeftOut(TorchDispatchMode):

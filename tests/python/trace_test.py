@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Traces of a PyTorch program: right ones, planted wrong results, and files that are no traces.
+"""Traces of a PyTorch program and gradients: right ones, planted wrong results, and files that are no traces.
 
 trace_test.py PACKAGES. Prints a line a check; exits with 1 if one fails, with 77 without torch.
 """
@@ -9,7 +9,7 @@ import sys
 import tempfile
 
 PACKAGES = os.path.abspath(sys.argv[1])
-sys.path.insert(0, PACKAGES)
+sys.path[:0] = [PACKAGES, os.path.dirname(os.path.abspath(__file__))]
 try:
     import torch
     from torch.utils._python_dispatch import TorchDispatchMode
@@ -17,6 +17,7 @@ except ImportError:
     print("skipped: torch is not installed")
     sys.exit(77)
 import assay  # noqa: E402
+import differentiable  # noqa: E402
 
 failures = []
 
@@ -100,7 +101,7 @@ ids = torch.randint(101, (3, 37))
 checked = step(Model(), ids)
 print(checked)
 expect("a right step is right", checked and not checked.wrong, checked)
-expected = {"embedding", "embedding_backward", "linear", "matmul", "residual_add", "rmsnorm", "silu", "silu_backward", "softmax", "softmax_backward"}
+expected = {"cross_entropy", "embedding", "embedding_backward", "linear", "matmul", "residual_add", "rmsnorm", "silu", "silu_backward", "softmax", "softmax_backward"}
 expect("each operation is judged", set(checked.operations) == expected, checked.operations)
 expect("forward and backward", checked.operations["softmax"]["calls"] == 2 == checked.operations["softmax_backward"]["calls"])
 expect("what no contract judges is counted", sum(checked.skipped.values()) > 0, checked.skipped)
@@ -136,7 +137,13 @@ def raised(run):
         return str(error)
 
 
-said = raised(lambda: step(Model().to(torch.float64), ids))
+def doubles():
+    with assay.trace() as traced:
+        torch.softmax(torch.rand(3, 5, dtype=torch.float64), -1)
+    return traced.check()
+
+
+said = raised(doubles)
 expect(f"a trace of which nothing can be judged: {said}", "no call that could be judged" in said and "float64" in said, said)
 
 
@@ -173,6 +180,24 @@ for what, words, change in (("no file of tensors", "trace-0001", lambda folder: 
                             ("dims of another kind", "cannot be read", edit(dims={"rows": "x", "n": 5}))):
     said = refused(change)
     expect(f"{what}: {said}", words in said and "\n" not in said and not said.startswith("nothing"), said)
+
+for name, contract, options in (("softmax", "softmax", {}), ("composed_softmax", "softmax", {}), ("by_formula", "softmax", {}), ("rmsnorm", "rmsnorm", {}),
+                                ("rmsnorm", "rmsnorm", {"declare": {"storage": "bf16"}}), ("silu", "silu", {}), ("matmul", "matmul", {}),
+                                ("cross_entropy", "cross_entropy", {}), ("embedding", "embedding", {})):
+    checked = assay.gradcheck(getattr(differentiable, name), contract, **options)
+    judged = checked.operations[contract]
+    expect(f"gradients of {name} {options or ''}: {judged['calls']} calls, {judged['elements']} elements, {judged['worst']:.2g} of the bound",
+           checked and judged["calls"] >= 15 and judged["elements"] > 1000, checked)
+found = assay.gradcheck(differentiable.wrong_sum_in_bfloat16, "rmsnorm", declare={"storage": "bf16"}).wrong
+expect(f"a sum in bfloat16: {found[0]['message'] if found else 'nothing'}", found and found[0]["tensor"] == "dx", found)
+for name, contract, tensor in (("wrong_projection", "softmax", "dx"), ("wrong_by_a_little", "softmax", "dx"), ("wrong_detached", "rmsnorm", "dx"),
+                               ("wrong_weight", "rmsnorm", "dweight"), ("wrong_hook", "matmul", "db"), ("wrong_mean", "cross_entropy", "dlogits")):
+    found = assay.gradcheck(getattr(differentiable, name), contract).wrong
+    expect(f"{name}: {found[0]['message'] if found else 'nothing'}", found and found[0]["tensor"] == tensor, found)
+for name, contract, words in (("wrong_values", "silu", "nothing that torch can differentiate"), ("raises", "silu", "ArithmeticError: out of ideas"),
+                              ("silu", "global_grad_norm", "has no gradients")):
+    said = raised(lambda name=name, contract=contract: assay.gradcheck(getattr(differentiable, name), contract))
+    expect(f"{name}: {said}", words in said and "\n" not in said, said)
 
 print(f"{len(failures)} failures")
 sys.exit(1 if failures else 0)

@@ -24,12 +24,19 @@ import tempfile
 
 from ._worker import Refused, Tensor
 
-__all__ = ["Falsified", "Finding", "Refused", "Result", "Tensor", "Trace", "Unavailable", "check", "falsifies", "falsify",
-           "obligations", "trace"]
+__all__ = ["Falsified", "Finding", "Refused", "Result", "Tensor", "Trace", "Unavailable", "attest", "check", "falsifies",
+           "falsify", "gate", "gradcheck", "obligations", "trace"]
 
 
 class Unavailable(RuntimeError):
     """What was asked for is not available on this machine."""
+
+
+def __getattr__(name):
+    if name in ("attest", "gate"):
+        from . import _evidence
+        return getattr(_evidence, name)
+    raise AttributeError(f"module 'assay' has no attribute '{name}'")
 
 
 class Falsified(AssertionError):
@@ -118,11 +125,14 @@ def _place_of(function):
 
 
 def _command(*arguments, **options):
+    return _python("from assay.__main__ import command; command()", *arguments, **options)
+
+
+def _python(code, *arguments, **options):
     packages = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     path = os.pathsep.join(filter(None, [packages, os.environ.get("PYTHONPATH")]))
     # Not -m, which lets files of the current folder stand in for modules: a kernel's folder would reach its judge.
-    start = "import sys; del sys.path[0]; from assay.__main__ import command; command()"
-    return subprocess.run([sys.executable, "-c", start, *arguments], env={**os.environ, "PYTHONPATH": path},
+    return subprocess.run([sys.executable, "-c", f"import sys; del sys.path[0]; {code}", *arguments], env={**os.environ, "PYTHONPATH": path},
                           text=True, stdout=subprocess.PIPE, **options)
 
 
@@ -212,12 +222,54 @@ def check(function, contract=None, **options):
     return result
 
 
+def gradcheck(function, contract=None, *, backward=None, device="cpu", declare=None, absent=None, calls=100, largest=100000, seed=None):
+    """Holds a function's gradients to the backward formula of its contract, and returns a CheckedTrace.
+
+    Inputs and upstream gradients are drawn, of moderate size. Values that the forward pass saves for the backward pass may be anywhere
+    within the forward bounds; everything else is held to the bounds of the backward formula.
+
+    Args:
+        function: a differentiable function of torch tensors, as in falsify(); or of any tensors, with `backward`.
+        contract: the operation that it computes; its own name if None.
+        backward: a function that takes inputs, outputs, params and dims by name, the upstream gradient of an output y as
+            dy, and returns the gradients of the inputs in the contract's order, or as a dict with dx, dweight, ...;
+            None: torch.autograd.
+        device, declare, absent, seed: as in falsify(). Outputs that are saved for the backward pass alone may be left out.
+        calls: that many of the calls that the contract draws, the smallest first.
+        largest: elements of a call's tensors together.
+    """
+    place = function if isinstance(function, str) else _place_of(function)
+    contract = contract or place.rsplit(":", 1)[1].split(".")[-1]
+    explained = _explained(contract)
+    if not explained.get("gradients"):
+        raise ValueError(f"{contract} has no gradients")
+    declared = _declarations(declare, "cpu")
+    if device not in ("cpu", "cuda"):
+        raise ValueError(f"device is {device!r}: it is \"cpu\" or \"cuda\"")
+    storage = dict(item.partition("=")[::2] for item in declared.split(",")).get("storage", "f32")
+    with tempfile.TemporaryDirectory(prefix="assay-gradients-") as folder:
+        cases = os.path.join(folder, "cases")
+        arguments = ["cases", contract, "--out", cases, "--cases", "8", *(["--declare", declared] if declared else []),
+                     *(["--seed", str(seed)] if seed is not None else [])]
+        ran = _command(*arguments, "--quiet", stderr=subprocess.PIPE)
+        if ran.returncode != 0:
+            _fail(ran)
+        plan = {"forward": place, "backward": backward if backward is None or isinstance(backward, str) else _place_of(backward),
+                "contract": contract, "explained": explained, "device": device, "declare": declared, "storage": storage,
+                "absent": [absent] if isinstance(absent, str) else list(absent or []), "cases": cases, "calls": calls, "largest": largest, "output": folder}
+        with open(os.path.join(folder, "plan.json"), "w", encoding="utf-8") as file:
+            json.dump(plan, file)
+        ran = _python("from assay._gradients import main; sys.exit(main(sys.argv[1]))", file.name, stderr=subprocess.PIPE)
+        if ran.returncode != 0:
+            if ran.returncode != 2:
+                raise ValueError(f"the process of {place.rsplit(':', 1)[1]} ended with {ran.returncode}")
+            _fail(ran)
+        return _checked(folder)
+
+
 def obligations(contract):
     """Returns the ids of a contract's obligations."""
-    ran = _command("explain", contract, "--json", stderr=subprocess.PIPE)
-    if ran.returncode != 0:
-        _fail(ran)
-    return [obligation["id"] for obligation in json.loads(ran.stdout)["obligations"]]
+    return [obligation["id"] for obligation in _explained(contract)["obligations"]]
 
 
 def falsifies(contract, **options):
@@ -256,11 +308,7 @@ class Trace:
 
     def check(self):
         """Holds every recorded call to its contract's bounds, and returns a CheckedTrace."""
-        ran = _command("check", self.folder, "--json", stderr=subprocess.PIPE)
-        if ran.returncode not in (0, 1) or not ran.stdout:
-            _fail(ran)
-        text = _command("check", self.folder, stderr=subprocess.PIPE).stdout
-        return CheckedTrace(json.loads(ran.stdout), text.rstrip("\n"))
+        return _checked(self.folder)
 
 
 class CheckedTrace:
@@ -300,9 +348,23 @@ def trace(model=None, *, folder=None, declare=None, most=16, seed=1):
 
 
 @functools.lru_cache(maxsize=None)
-def _tensors_of(contract):
-    """Returns the types of a contract's tensors by name."""
+def _explained(contract):
+    """Returns what `assay explain` says of a contract."""
     ran = _command("explain", contract, "--json", stderr=subprocess.PIPE)
     if ran.returncode != 0:
         _fail(ran)
-    return {tensor["name"]: tensor["dtype"] for tensor in json.loads(ran.stdout)["tensors"]}
+    return json.loads(ran.stdout)
+
+
+def _tensors_of(contract):
+    """Returns the types of a contract's tensors by name."""
+    return {tensor["name"]: tensor["dtype"] for tensor in _explained(contract)["tensors"]}
+
+
+def _checked(folder):
+    """Judges a trace, and returns a CheckedTrace."""
+    ran = _command("check", folder, "--json", stderr=subprocess.PIPE)
+    if ran.returncode not in (0, 1) or not ran.stdout:
+        _fail(ran)
+    report = json.loads(ran.stdout)
+    return CheckedTrace(report, report["text"].rstrip("\n"))

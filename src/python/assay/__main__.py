@@ -7,6 +7,9 @@ from . import _worker
 
 
 def main(arguments):
+    if arguments[:1] in (["attest"], ["gate"]) and "--python" in arguments and "--help" not in arguments:
+        from . import _evidence
+        return _evidence.command(arguments)
     engine = ctypes.CDLL(os.path.join(os.path.dirname(os.path.abspath(__file__)), "libassay.so"))
     words = [b"assay"] + [os.fsencode(word) for word in arguments]
     return engine.assay_main(len(words), (ctypes.c_char_p * (len(words) + 1))(*words, None), _worker.CALL)

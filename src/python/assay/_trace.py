@@ -158,6 +158,48 @@ _CONVERT = {
 }
 
 
+class _AdamW:
+    """Some elements of each parameter before a fused step, which overwrites them."""
+
+    def __init__(self, args, kwargs, most, generator):
+        self.kwargs, self.steps = kwargs, args[5]
+        self.tensors = [dict(zip(("p", "g", "m", "v"), tensors)) for tensors in zip(*args[:4])]
+        self.some = [torch.unique(torch.cat([torch.tensor([0, t["p"].numel() - 1]), torch.randint(t["p"].numel(), (16 * most,), generator=generator)]))
+                     if t["p"].numel() else torch.empty(0, dtype=torch.int64) for t in self.tensors]
+        self.before = [self._take(number) for number in range(len(self.tensors))]
+
+    def _take(self, number):
+        return {name: t.detach().reshape(-1)[self.some[number].to(t.device)] for name, t in self.tensors[number].items()}
+
+    def calls(self):
+        """Returns the calls, or None for what no contract has."""
+        named = self.kwargs
+        if named.get("amsgrad") or named.get("maximize") or named.get("grad_scale") is not None or named.get("found_inf") is not None:
+            return None
+        params = {name: float(named[name]) for name in ("lr", "beta1", "beta2", "eps", "weight_decay")}
+        found = []
+        for number, before in enumerate(self.before):
+            after = self._take(number)
+            found.append(_Call("adamw_step", {"n": len(self.some[number])}, before, {name: after[name] for name in ("p", "m", "v")},
+                               {**params, "step": int(self.steps[number])}))
+        return found
+
+
+def _nll_loss(logits, args, out):
+    """cross_entropy, which PyTorch computes as log_softmax and nll_loss."""
+    _, targets, weights, reduction, ignored = args[:5]
+    if logits is None or logits.dim() != 2 or logits.numel() > 1 << 24:
+        return None
+    kept = targets != ignored
+    weights = torch.ones(logits.shape[1]) if weights is None else weights
+    outputs = {"loss": out[0][kept]} if reduction == 0 else {"total": out[0].reshape(1)}
+    if reduction == 1:
+        outputs["normalizer"] = out[1].reshape(1)
+    logits, targets = logits[kept], targets[kept].to(torch.int32)
+    return None if not len(targets) else _Call("cross_entropy", {"rows": len(targets), "classes": logits.shape[1]},
+                                               {"logits": logits, "targets": targets, "weights": weights}, outputs, {"reduction": max(reduction, 1)})
+
+
 _NORMS = ("RMSNorm", "LlamaRMSNorm", "Qwen2RMSNorm", "Qwen3RMSNorm", "MistralRMSNorm")
 
 
@@ -169,6 +211,7 @@ class Recorder(TorchDispatchMode):
         self.names = {id(module): name for name, module in model.named_modules()} if model is not None else {}
         self.most, self.generator = most, torch.Generator().manual_seed(seed)
         self.calls, self.skipped, self.modules, self.ends, self.hooks = [], {}, [], [], []
+        self.logits = {}  # of the last log_softmax, by the place of its result
 
     def __enter__(self):
         hooks = torch.nn.modules.module
@@ -219,12 +262,19 @@ class Recorder(TorchDispatchMode):
 
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
         kwargs = kwargs or {}
-        result = function(*args, **kwargs)
         name = function.name().split(".")[0]
-        convert = _CONVERT.get(name)
-        if convert is None:
+        step = _AdamW(args, kwargs, self.most, self.generator) if name == "aten::_fused_adamw_" else None
+        result = function(*args, **kwargs)
+        if name == "aten::_log_softmax" and args[1] % args[0].dim() == args[0].dim() - 1:
+            self.logits = {result.data_ptr(): args[0]}
+        if step is not None:
+            calls = step.calls()
+        elif name == "aten::nll_loss_forward":
+            calls = _nll_loss(self.logits.pop(args[0].data_ptr(), None), args, result)
+        elif name in _CONVERT:
+            calls = _CONVERT[name](args, kwargs, result)
+        else:
             return result
-        calls = convert(args, kwargs, result)
         if calls is None:
             self._skip(f"{name} with arguments that no contract has")
             return result
