@@ -8,8 +8,8 @@
 
 namespace assay::ASSAY_CUDA_NAMESPACE {
 
-/// out[i,j] = f(in0[i,j], ..) for an m x n matrix of S; the last input is of Last. Element (i, j) of each is at i * ld +
-/// j, and ld = 0 broadcasts a row. `out` may be one of the inputs. Offsets take 64 bits.
+/// out[i,j] = f(in0[i,j], ..) for an m x n matrix of S; the last input is of Last. Element (i, j) of each is at
+/// i * ld + j, and ld = 0 broadcasts a row. `out` may be one of the inputs. Offsets take 64 bits.
 template <int inputs, class S = float, class Last = S>
 struct Map {
   Index m, n;

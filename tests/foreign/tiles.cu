@@ -29,7 +29,7 @@ __device__ float most_of_warp(float x) {
 __global__ void __launch_bounds__(128, 2) softmax_block(float* __restrict__ y, const float* __restrict__ x, int n) {
   extern __shared__ float row[];
 #if defined(EXIT_EARLY)
-  if (threadIdx.x >= n) return;
+  if (static_cast<int>(threadIdx.x) >= n) return;
 #endif
   x += static_cast<size_t>(blockIdx.x) * n;
   y += static_cast<size_t>(blockIdx.x) * n;
@@ -43,7 +43,7 @@ __global__ void __launch_bounds__(128, 2) softmax_block(float* __restrict__ y, c
   float sum = 0.0f;
   for (int i = threadIdx.x; i < n; i += blockDim.x) sum += row[i] = expf(__ldcs(x + i) - shift);
 #if defined(BARRIER_IN_BRANCH)
-  if (threadIdx.x < n) __syncthreads();
+  if (static_cast<int>(threadIdx.x) < n) __syncthreads();
 #endif
   sum = reduce_block<sum_of_warp>(sum, 0.0f);
 #if defined(NEIGHBOUR)  // another thread's element, as if threads of a warp ran in step

@@ -1,4 +1,4 @@
-// A header in the folder of tiles.cu, with what such headers hold: a check, a reduction through shared memory, a kernel.
+// A header in the folder of tiles.cu, with what such headers hold: a check, a reduction by shared memory, a kernel.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -16,7 +16,7 @@ inline void check(cudaError_t error, const char* file, int line) {
 
 using Reduction = float (*)(float);
 
-/// Returns the reduction over the block in all threads. Once in a kernel for each `reduce_warp`: each has its own array.
+/// Returns the reduction over the block in all threads; once in a kernel for each `reduce_warp`, which has its own array.
 template <Reduction reduce_warp>
 __device__ float reduce_block(float x, float neutral) {
   __shared__ float partial[WARP];

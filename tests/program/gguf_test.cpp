@@ -1,4 +1,4 @@
-// Models in GGUF files: what gguf wrote and transformers read (tests/golden/gguf_models.py), and what the format forbids.
+// Models in GGUF: what gguf wrote and transformers read (tests/golden/gguf_models.py), and what the format forbids.
 #include "program/model/gguf.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Weights in safetensors files, https://github.com/huggingface/safetensors (README, "Format"), and in GGUF files (gguf.hpp).
+// Weights in safetensors files, https://github.com/huggingface/safetensors (README, "Format"), and in GGUF (gguf.hpp).
 #pragma once
 
 #include <cstdint>
@@ -48,9 +48,9 @@ class Weights {
 };
 
 /// Sets every parameter of the session's program to the tensor of its name; a packed one takes the bytes of a tensor in
-/// its own format as they are, and packs others. Throws InputError, before any parameter changes, for a parameter that has
-/// no tensor or one of another shape or of a type that cannot be read, and for a bias or a norm of heads that a layer of
-/// the program lacks. Returns the tensors that no parameter takes.
+/// its own format as they are, and packs others. Throws InputError, before any parameter changes, for a parameter that
+/// has no tensor or one of another shape or of a type that cannot be read, and for a bias or a norm of heads that a layer
+/// of the program lacks. Returns the tensors that no parameter takes.
 std::vector<std::string> load(Session& session, const Weights& weights);
 
 /// Throws InputError if one of the tensors that no parameter takes is a bias or a norm of heads of one of the program's

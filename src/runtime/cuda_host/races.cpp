@@ -1,5 +1,5 @@
 // Races on shared memory, in kernels compiled with -fsanitize=thread: their loads and stores call the functions at the
-// end of this file, in place of that sanitizer's own. Two accesses of a byte race if one is a store that changes it, and
+// end of this file, in place of that sanitizer's own. Two accesses of a byte race if one is a store that changes it and
 // neither a barrier nor a warp operation of both threads lies between them (vector clocks within a warp, the number of
 // the barrier between warps). Whatever the order drawn, a race of that order is found without a wrong result.
 #include "runtime/cuda_host/races.hpp"
