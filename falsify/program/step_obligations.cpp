@@ -436,7 +436,7 @@ Outcome begins(const SystemTrial& trial) {
   return outcome;
 }
 
-/// What the refusal of a trainer says.
+/// Returns the text of a trainer's refusal.
 std::string refusal(const SystemTrial& trial) {
   const TrainingOptions options = options_of(trial.block());
   try {
@@ -540,7 +540,7 @@ Outcome after_a_refusal(const SystemTrial& trial) {
   return outcome &= same_state(on.trainer.state(), without.trainer.state(), "a trainer behind a refused one differs");
 }
 
-/// What is in a parameter's memory: numbers, or codes.
+/// Returns the contents of a parameter's memory: numbers, or codes.
 std::vector<float> contents(Session& session, Value v) {
   if (session.program().storage_of(v).dtype != DType::u8) return session.get<float>(v);
   const std::vector<std::uint8_t> codes = session.get<std::uint8_t>(v);

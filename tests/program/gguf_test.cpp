@@ -144,7 +144,7 @@ TEST_F(GgufFiles, AreRefusedInWords) {
   expect(error_of_edit("blk.0.ffn_down.weight", 24, "\x01"sv), "is not aligned to 32");
   expect(error_of_edit("blk.0.ffn_down.weight", 24, "\x00\x00"sv), "overlap");
   expect(error_of_edit("blk.0.ffn_down.weight", 30, "\x01"sv), "ends before model.layers.0.mlp.down_proj.weight does");
-  expect(error_of_edit("blk.0.ffn_u", 0, "x"), "");  // another name: the configuration stands, the load does not
+  EXPECT_EQ(error_of_edit("blk.0.ffn_u", 0, "x"), "");  // another name: the configuration stands, the load does not
   for (std::size_t bytes = 0; bytes < whole_.size(); bytes += bytes < 2000 ? 37 : 3001)
     EXPECT_NE(error_of_bytes(whole_.substr(0, bytes)), "") << bytes;
 }

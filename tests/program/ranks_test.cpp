@@ -25,7 +25,7 @@ namespace {
 using falsify::BlockCase;
 using Shards = std::vector<falsify::MicroBatches>;  ///< the runs of each rank
 
-/// What all threads see.
+/// State that all threads share.
 struct Shared {
   explicit Shared(int ranks) : barrier(ranks), texts(static_cast<std::size_t>(ranks)), vectors(texts.size()) {}
   std::barrier<> barrier;

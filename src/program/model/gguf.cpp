@@ -64,7 +64,7 @@ std::string checkpoint_name(std::string_view name) {
   return std::string(name);
 }
 
-/// What stands before the data. A list of the metadata is only its length: vocabularies are long.
+/// The header, which precedes the data. A list of the metadata is only its length: vocabularies are long.
 struct Header {
   std::map<std::string, json> metadata;
   std::map<std::string, Weights::Entry, std::less<>> tensors;

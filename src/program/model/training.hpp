@@ -98,7 +98,7 @@ class Trainer {
 
   /// Adds the gradients of at most `batch` samples. Throws what batch_of() throws, before anything changes.
   std::vector<Judgement> accumulate(std::span<const Sample> samples);
-  /// What has added up, and what takes its place, such as the sum over several trainers. Setting throws InputError, before
+  /// Returns or replaces the gradients added up so far, such as by the sum over several trainers. Setting throws InputError, before
   /// anything changes, for another number of elements.
   Gradients gradients();
   void set_gradients(const Gradients& gradients);

@@ -62,7 +62,7 @@ Access now(const Thread& self) {
   return {phase, self.clocks[self.rank % warpSize], static_cast<std::uint16_t>(self.rank)};
 }
 
-/// What the place that a message ends with is.
+/// The kind of place that a message ends with.
 const char* last_wait(const Thread& self) { return self.site.line() == 0 ? "" : "; waited last"; }
 
 [[noreturn]] void report(const char* does, const char* did, unsigned other, const Region& region, std::size_t byte) {
