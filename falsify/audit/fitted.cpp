@@ -52,26 +52,19 @@ std::optional<Extents> move(StridedFactor& place, Index count, const OpDescripto
 /// True if the contract admits the inputs and the oracle's result is a power of two times the sum of the terms; this
 /// power becomes the sum's scale. For squares and exponentials, the result must change with the last term.
 bool is_shown(const OpDescriptor& op, const Kernel& kernel, Sum& sum) {
-  Case c;
-  c.dims = sum.dims;
   Worker idle(std::chrono::seconds(1), std::size_t{1} << 20);  // runs nothing
   bool admitted = true;
-  const auto oracle = [&](const Problem& problem) {
+  Prober probe(op, kernel, sum, [&, oracle = oracle_runner(op, kernel, idle)](const Problem& problem) {
     for (const int t : inputs_of(op))
       if (const TensorInfo& info = op.tensors[static_cast<std::size_t>(t)]; info.dtype == DType::i32)
         for (const float x : problem.values[static_cast<std::size_t>(t)])
           admitted = admitted && admits_integer(info, problem.dims, x);
-    Run run;
+    if (admitted) return oracle(problem);
+    Run zeros;
     for (const int t : outputs_of(op))
-      run.outputs.emplace_back(static_cast<std::size_t>(problem.shape(t).size()), 0.0F);
-    if (!admitted) return run;
-    c.params = problem.params;
-    const std::vector<std::vector<Bounded>> want = Trial(op, kernel, c, idle).oracle(problem);
-    for (std::size_t o = 0; o < want.size(); ++o)
-      for (std::size_t i = 0; i < want[o].size(); ++i) run.outputs[o][i] = static_cast<float>(want[o][i].value);
-    return run;
-  };
-  Prober probe(op, kernel, sum, oracle);
+      zeros.outputs.emplace_back(static_cast<std::size_t>(problem.shape(t).size()), 0.0F);
+    return zeros;
+  });
   const Index last = sum.count - 1;
   constexpr float kUnit = 1024;  // a power of two: the oracle sums these exactly
   if (sum.terms != Terms::products && sum.terms != Terms::values)

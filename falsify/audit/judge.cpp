@@ -40,7 +40,7 @@ class Judge {
   void accumulator() {
     if (!m_.accumulator_bits.value) return;
     const int bits = *m_.accumulator_bits.value, promised = significand_bits(declared_.accumulator);
-    if (bits < promised)
+    if (bits < promised && !m_.accumulator_limited)
       report("accumulator",
              fmt::format("declares an accumulator of {} ({} bits), measured {} bits", name(declared_.accumulator),
                          promised, bits),

@@ -209,10 +209,15 @@ class Signed {
     return probe_({term, {1, -base}});
   }
 
+  /// Returns the number of a factor's bits that its storage holds and the result can show.
+  int most_shown(bool right) const {
+    return std::min(bits_of(probe_.stored_as(right ? probe_.sum().right : probe_.sum().left)),
+                    n_ < 3 ? bits_of(probe_.stored_as(probe_.sum().result)) : kFloatBits);
+  }
+
   int bits_held(bool right) {
     const float base = std::max(kBase, power(probe_.sum().lift));
-    const int most = std::min(bits_of(probe_.stored_as(right ? probe_.sum().right : probe_.sum().left)),
-                              n_ < 3 ? bits_of(probe_.stored_as(probe_.sum().result)) : kFloatBits);
+    const int most = most_shown(right);
     int bits = 1;
     while (bits < most) {
       const float v = base * (1 + power(-bits));
@@ -230,8 +235,8 @@ class Signed {
     const int left = bits_held(false), right = two_factors_ ? bits_held(true) : left;
     const int bits = std::min(left, right);
     m_.input_bits.value = bits;
-    const DType dtype = probe_.stored_as(probe_.sum().left);
-    m_.bits_limited = bits >= bits_of(dtype) || bits >= m_.accumulator_bits.value.value_or(kFloatBits);
+    const int most = two_factors_ ? std::min(most_shown(false), most_shown(true)) : most_shown(false);
+    m_.bits_limited = bits >= most || bits >= m_.accumulator_bits.value.value_or(kFloatBits);
     if (m_.bits_limited) return none(m_.input_rounding, "inputs are not seen to be rounded");
     const float base = std::max(kBase, power(probe_.sum().lift)), last = std::ldexp(base, 1 - bits);
     const double up = beyond(base + 0.75F * last, left > right) / static_cast<double>(last);
@@ -318,7 +323,7 @@ class Signed {
 /// much larger third if they are added to each other first; one by one they do not.
 class Unsigned {
  public:
-  explicit Unsigned(Prober& probe) : probe_(probe), n_(probe.sum().count) {}
+  Unsigned(Prober& probe, Prober& exact) : probe_(probe), exact_(exact), n_(probe.sum().count) {}
 
   Measured measure() {
     if (n_ > 1) {
@@ -332,10 +337,10 @@ class Unsigned {
   }
 
  private:
-  bool visible(std::initializer_list<Term> terms, float large, Index at) {
-    return std::bit_cast<std::uint32_t>(probe_.shown(terms)) !=
-           std::bit_cast<std::uint32_t>(probe_.shown({{at, large}}));
+  static bool visible(Prober& probe, std::initializer_list<Term> terms, float large, Index at) {
+    return std::bit_cast<std::uint32_t>(probe.shown(terms)) != std::bit_cast<std::uint32_t>(probe.shown({{at, large}}));
   }
+  bool visible(std::initializer_list<Term> terms, float large, Index at) { return visible(probe_, terms, large, at); }
 
   /// Candidates for the large term: 1 for exponentials; for squares, a value whose last place shows in the result.
   std::vector<float> candidates() const {
@@ -345,21 +350,30 @@ class Unsigned {
     return list;
   }
 
-  void accumulator() {
-    int best = 0;
+  /// Returns the largest k such that a term 2^-k as large as another shows beside it, and the larger term.
+  std::pair<int, float> finest(Prober& probe) const {
+    std::pair<int, float> best{0, 1.0F};
     for (float large : candidates()) {
-      const int top = std::ilogb(large);
-      for (int bits = kFloatBits - 1; bits > best; --bits) {
-        const float small = power(top - bits);
-        if (!visible({{0, large}, {n_ / 2, small}}, large, 0) || !visible({{n_ - 1, large}, {0, small}}, large, n_ - 1))
-          continue;
-        best = bits, large_ = large;
-        m_.accumulator_bits.probe = fmt::format("{} beside {} shows", small, large);
+      for (int bits = kFloatBits - 1; bits > best.first; --bits) {
+        const float small = power(std::ilogb(large) - bits);
+        if (visible(probe, {{0, large}, {n_ / 2, small}}, large, 0) &&
+            visible(probe, {{n_ - 1, large}, {0, small}}, large, n_ - 1))
+          best = {bits, large};
       }
-      if (best == kFloatBits - 1) break;
+      if (best.first == kFloatBits - 1) break;
     }
-    if (best > 0) m_.accumulator_bits.value = best + 1;
-    else none(m_, "no term shows in the result beside another");
+    return best;
+  }
+
+  void accumulator() {
+    const auto [bits, large] = finest(probe_);
+    if (bits == 0) return none(m_, "no term shows in the result beside another");
+    large_ = large;
+    m_.accumulator_bits.value = bits + 1;
+    m_.accumulator_bits.probe = fmt::format("{} beside {} shows", power(std::ilogb(large) - bits), large);
+    // The exact result shows its last bit by a hair, which a rounding before the one to 16 bits may take away.
+    if (bits_of(probe_.stored_as(probe_.sum().result)) < kFloatBits)
+      m_.accumulator_limited = bits + 1 >= finest(exact_).first;
   }
 
   float last() const { return power(std::ilogb(large_) + 1 - *m_.accumulator_bits.value); }
@@ -416,6 +430,7 @@ class Unsigned {
   }
 
   Prober& probe_;
+  Prober& exact_;
   Index n_;
   float large_ = 1;
   Measured m_;
@@ -434,9 +449,10 @@ std::string_view name(SeenRounding rounding) {
   return "?";
 }
 
-Measured measure(Prober& probe) {
+Measured measure(Prober& probe, Prober& exact) {
   const Terms terms = probe.sum().terms;
-  return terms == Terms::products || terms == Terms::values ? Signed(probe).measure() : Unsigned(probe).measure();
+  return terms == Terms::products || terms == Terms::values ? Signed(probe).measure()
+                                                            : Unsigned(probe, exact).measure();
 }
 
 }  // namespace assay::falsify::audit

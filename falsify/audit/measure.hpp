@@ -29,14 +29,16 @@ struct Measured {
   Property<SeenRounding> input_rounding;
   Property<bool> fused;  ///< a product is added before it is rounded
   Property<bool> flushes_inputs, flushes_products, flushes_results;
-  /// inputs hold at least as many bits as the accumulator or the storage can show
+  /// inputs hold at least as many bits as the accumulator, the storage or the result can show
   bool bits_limited = false;
+  /// the exact sum shows no more bits of the accumulator in a result of 16 bits
+  bool accumulator_limited = false;
 };
 
 /// Number of tested mantissas in a binade that every storage format holds.
 inline constexpr int kMantissas = 128;
 
-/// Measures all properties. Throws Interrupted and Unavailable as the prober does.
-Measured measure(Prober& probe);
+/// Measures all properties; `exact` probes the exact sum. Throws Interrupted and Unavailable as the probers do.
+Measured measure(Prober& probe, Prober& exact);
 
 }  // namespace assay::falsify::audit

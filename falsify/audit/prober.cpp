@@ -34,6 +34,22 @@ Problem blank(const OpDescriptor& op, const Kernel& kernel, const std::vector<In
   return problem;
 }
 
+Prober::Runner oracle_runner(const OpDescriptor& op, const Kernel& kernel, Worker& idle) {
+  return [&op, &kernel, &idle](const Problem& problem) {
+    Case c;
+    c.dims = problem.dims;
+    c.params = problem.params;
+    const std::vector<std::vector<Bounded>> want = Trial(op, kernel, c, idle).oracle(problem);
+    const std::vector<int> outputs = outputs_of(op);
+    Run run;
+    for (std::size_t o = 0; o < want.size(); ++o) {
+      std::vector<float>& values = run.outputs.emplace_back();
+      for (const Bounded& x : want[o]) values.push_back(stored(problem.dtype(outputs[o]), static_cast<float>(x.value)));
+    }
+    return run;
+  };
+}
+
 Prober::Prober(const OpDescriptor& op, const Kernel& kernel, const Sum& sum, Runner run)
     : sum_(sum), run_(std::move(run)), base_(blank(op, kernel, sum.dims)) {
   if (sum.background != nullptr) sum.background(base_);

@@ -49,6 +49,9 @@ class Prober {
   std::size_t output_;  ///< the result's tensor among the outputs
 };
 
+/// Returns a runner that gives the oracle's values, rounded to the tensors' formats. `idle` runs nothing.
+Prober::Runner oracle_runner(const OpDescriptor& op, const Kernel& kernel, Worker& idle);
+
 /// Makes a problem with all inputs zero and typical parameters.
 Problem blank(const OpDescriptor& op, const Kernel& kernel, const std::vector<Index>& dims);
 

@@ -19,8 +19,10 @@ struct Product {
   Index a_ld, b_ld, c_ld;
 };
 
-/// Epilogue: maps sums to elements of C, one or four neighbours of a row, from (row, column) on.
+/// Epilogue: maps sums to elements of C, one or four neighbours of a row, from (row, column) on; skip_rows(n) makes row
+/// n the first.
 struct Plain {
+  void skip_rows(Index /*count*/) {}
   template <class T>
   __device__ T operator()(T sum, int /*row*/, int /*column*/) const {
     return sum;
@@ -34,6 +36,9 @@ struct Affine {
   const float* addend;
   Index ld;
 
+  void skip_rows(Index count) {
+    if (addend != nullptr) addend += count * ld;
+  }
   __device__ float operator()(float sum, int row, int column) const {
     return addend == nullptr ? scale * sum : scale * sum + addend[row * ld + column];
   }

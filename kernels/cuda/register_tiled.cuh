@@ -6,7 +6,7 @@
 namespace assay::ASSAY_CUDA_NAMESPACE {
 
 inline constexpr std::string_view kRegisterTiled =
-    "128x128 block, 8x8 outputs in registers, depth 8, double-buffered, vector loads where aligned";
+    "128x128 block, 8x8 outputs in registers, depth 8, double-buffered, vector loads where aligned; long sums of few columns in parts";
 
 namespace register_tiled_detail {
 
@@ -120,26 +120,97 @@ __device__ inline void register_tiled_block(const Product& p, A a, B b, const Ep
   }
 }
 
+/// Block z computes the sum over its `terms` of k, as matrix z of c; matrices are `part` elements apart.
 template <bool a_transposed, bool b_transposed, bool aligned, class Epilogue>
-__global__ void __launch_bounds__(256, 2) register_tiled_kernel(Product p, Epilogue epilogue) {
+__global__ void __launch_bounds__(256, 2) register_tiled_kernel(Product p, int terms, Index part, Epilogue epilogue) {
   const int row0 = static_cast<int>(blockIdx.y) * kTile, column0 = static_cast<int>(blockIdx.x) * kTile;
+  const int first = static_cast<int>(blockIdx.z) * terms;
+  p.a += a_transposed ? first * p.a_ld : first;
+  p.b += b_transposed ? first : first * p.b_ld;
+  p.c += blockIdx.z * part;
+  p.k = min(terms, p.k - first);
   register_tiled_block<aligned>(p, Operand<!a_transposed, aligned>(p.a, p.a_ld, p.m, row0),
                                 Operand<b_transposed, aligned>(p.b, p.b_ld, p.n, column0), epilogue);
 }
 
+/// Adds the parts of a product in order. A thread owns four neighbours of a row of C.
+template <bool aligned, class Epilogue>
+__global__ void __launch_bounds__(256)
+    add_parts_kernel(Product p, const float* parts, Index ld, Index part, int count, Epilogue epilogue) {
+  const Index quads = (p.n + 3) / 4, quad = Index{blockIdx.x} * blockDim.x + threadIdx.x;
+  const int row = static_cast<int>(quad / quads), column = static_cast<int>(quad % quads) * 4;
+  if (row >= p.m) return;
+  const float* const from = parts + row * ld + column;
+  float4 sum = *reinterpret_cast<const float4*>(from);
+  for (int z = 1; z < count; ++z) {
+    const float4 v = *reinterpret_cast<const float4*>(from + z * part);
+    sum = make_float4(sum.x + v.x, sum.y + v.y, sum.z + v.z, sum.w + v.w);
+  }
+  const float sums[4] = {sum.x, sum.y, sum.z, sum.w};
+  store4<aligned>(p, epilogue, row, column, sums);
+}
+
+/// Estimated microseconds of k terms in `parts` parts: 132 multiprocessors take two blocks each, one block alone runs at
+/// 0.7 of the speed of two, a term takes 0.177 us, and parts pass through memory once more.
+inline double estimated_us(Index tiles, Index k, int parts) {
+  constexpr Index kBlocks = 264;
+  const Index blocks = tiles * parts, rest = blocks % kBlocks;
+  const double waves = static_cast<double>(blocks / kBlocks) + (rest == 0 ? 0 : 2 * rest <= kBlocks ? 0.71 : 1);
+  const double adding = parts == 1 ? 0 : 4 + (parts + 1) * 0.022 * static_cast<double>(tiles);
+  return waves * 0.177 * static_cast<double>(k) / parts + adding;
+}
+
+/// Returns the number of terms of each part of a sum, a multiple of kDepth if there are several. It depends on k and n
+/// alone, as for 1024 rows, so that the bits of a row depend on no other row.
+inline int terms_of_part(Index k, Index n) {
+  constexpr int kMostParts = 16, kLeastTerms = 128;
+  const Index tiles = 8 * ((n + kTile - 1) / kTile);
+  double least = estimated_us(tiles, k, 1);
+  for (int parts = 2; parts <= kMostParts && k >= Index{kLeastTerms} * parts; ++parts)
+    least = std::min(least, estimated_us(tiles, k, parts));
+  int parts = 1;
+  while (estimated_us(tiles, k, parts) > 1.1 * least) ++parts;
+  const auto terms = static_cast<int>((k + parts - 1) / parts);
+  return parts == 1 ? terms : (terms + kDepth - 1) / kDepth * kDepth;
+}
+
 }  // namespace register_tiled_detail
 
-/// c[i,j] = epilogue(sum_p a[i,p] * b[p,j]), p ascending, one fused multiply-add a term. Error at most k·u·sum_p
-/// |a[i,p]||b[p,j]|. Reads each element of A n/128 times and of B m/128 times. Source: Volkov & Demmel, "Benchmarking
-/// GPUs to tune dense linear algebra", SC 2008 (register blocking); NVIDIA, "CUTLASS: Fast linear algebra in CUDA C++"
-/// (thread layout).
+/// c[i,j] = epilogue(sum_p a[i,p] * b[p,j]), one fused multiply-add a term, p ascending in each part of the sum, and
+/// parts in order. Few columns and many terms give several parts: else most multiprocessors would have no tile. Error at
+/// most k·u·sum_p |a[i,p]||b[p,j]|. Reads each element of A n/128 times and of B m/128 times. Allocates scratch for the
+/// parts of 2048 rows; the device frees it after use. Source: Volkov & Demmel, "Benchmarking GPUs to tune dense linear
+/// algebra", SC 2008 (register blocking); NVIDIA, "CUTLASS: Fast linear algebra in CUDA C++" (thread layout).
 template <bool a_transposed, bool b_transposed, class Epilogue>
 void register_tiled_with(const Product& p, const Epilogue& epilogue, Device& device) {
   namespace detail = register_tiled_detail;
-  const LaunchShape shape{dim3(blocks_for(p.n, detail::kTile), blocks_for(p.m, detail::kTile)), dim3(256)};
-  if (vectors(p.a, p.a_ld) && vectors(p.b, p.b_ld) && vectors(p.c, p.c_ld) && vectors(epilogue))
-    launch(&detail::register_tiled_kernel<a_transposed, b_transposed, true, Epilogue>, shape, device, p, epilogue);
-  else launch(&detail::register_tiled_kernel<a_transposed, b_transposed, false, Epilogue>, shape, device, p, epilogue);
+  const bool loads = vectors(p.a, p.a_ld) && vectors(p.b, p.b_ld), stores = vectors(p.c, p.c_ld) && vectors(epilogue);
+  const int terms = detail::terms_of_part(p.k, p.n);
+  const dim3 tiles(blocks_for(p.n, detail::kTile), blocks_for(p.m, detail::kTile));
+  if (terms == p.k)
+    return launch(loads && stores ? &detail::register_tiled_kernel<a_transposed, b_transposed, true, Epilogue>
+                                  : &detail::register_tiled_kernel<a_transposed, b_transposed, false, Epilogue>,
+                  {tiles, dim3(256)}, device, p, terms, Index{0}, epilogue);
+  constexpr int kRows = 2048;
+  const Index ld = (Index{p.n} + 3) / 4 * 4, part = std::min(p.m, kRows) * ld;
+  const unsigned parts = blocks_for(p.k, terms);
+  const Buffer scratch = device.allocate(static_cast<std::size_t>(parts * part) * sizeof(float));
+  for (int first = 0; first < p.m; first += kRows) {
+    Product rows = p, sums = p;
+    rows.m = sums.m = std::min(kRows, p.m - first);
+    sums.a += a_transposed ? first : first * p.a_ld;
+    sums.c = static_cast<float*>(scratch.address());
+    sums.c_ld = ld;
+    rows.c += first * p.c_ld;
+    Epilogue of_rows = epilogue;
+    of_rows.skip_rows(first);
+    launch(loads ? &detail::register_tiled_kernel<a_transposed, b_transposed, true, Plain>
+                 : &detail::register_tiled_kernel<a_transposed, b_transposed, false, Plain>,
+           {dim3(tiles.x, blocks_for(rows.m, detail::kTile), parts), dim3(256)}, device, sums, terms, part, Plain{});
+    launch(stores ? &detail::add_parts_kernel<true, Epilogue> : &detail::add_parts_kernel<false, Epilogue>,
+           {dim3(blocks_for(rows.m * (ld / 4), 256)), dim3(256)}, device, rows,
+           static_cast<const float*>(scratch.address()), ld, part, static_cast<int>(parts), of_rows);
+  }
 }
 
 template <bool a_transposed, bool b_transposed>

@@ -73,34 +73,37 @@ const char* last_wait(const Thread& self) { return self.site.line() == 0 ? "" : 
   fail("race on shared memory", text.c_str(), self.site);
 }
 
-void load(const void* address, std::size_t bytes) {
-  Region* region = region_of(address);
+/// Calls visit(byte, thread, after) for each tracked byte of an access of the running thread; after(did, access) ends
+/// the kernel unless the earlier access is ordered before this one.
+template <class Visit>
+void visit_bytes(const char* does, const void* address, std::size_t bytes, Visit visit) {
+  Region* const region = region_of(address);
   if (region == nullptr) return;
   const Thread& self = block().current();
-  const std::size_t first = static_cast<std::size_t>(static_cast<const std::byte*>(address) - region->begin);
-  for (std::size_t i = first; i < first + bytes && i < region->bytes; ++i) {
-    Byte& byte = region->shadow[i];
-    if (!ordered(byte.store, self)) report("reads", "written", byte.store.thread, *region, i);
-    if (!ordered(byte.atomic, self)) report("reads", "changed atomically", byte.atomic.thread, *region, i);
-    Access& slot =
-        byte.load.phase == phase && byte.load.thread / warpSize != self.rank / warpSize ? byte.other_load : byte.load;
-    slot = now(self);
-  }
+  const auto first = static_cast<std::size_t>(static_cast<const std::byte*>(address) - region->begin);
+  for (std::size_t i = first; i < first + bytes && i < region->bytes; ++i)
+    visit(region->shadow[i], self, [&](const char* did, const Access& access) {
+      if (!ordered(access, self)) report(does, did, access.thread, *region, i);
+    });
+}
+
+void load(const void* address, std::size_t bytes) {
+  visit_bytes("reads", address, bytes, [](Byte& byte, const Thread& self, auto after) {
+    after("written", byte.store);
+    after("changed atomically", byte.atomic);
+    const bool other = byte.load.phase == phase && byte.load.thread / warpSize != self.rank / warpSize;
+    (other ? byte.other_load : byte.load) = now(self);
+  });
 }
 
 void store(const void* address, std::size_t bytes) {
-  Region* region = region_of(address);
-  if (region == nullptr) return;
-  const Thread& self = block().current();
-  const std::size_t first = static_cast<std::size_t>(static_cast<const std::byte*>(address) - region->begin);
-  for (std::size_t i = first; i < first + bytes && i < region->bytes; ++i) {
-    Byte& byte = region->shadow[i];
-    if (!ordered(byte.store, self)) report("writes", "written", byte.store.thread, *region, i);
-    if (!ordered(byte.atomic, self)) report("writes", "changed atomically", byte.atomic.thread, *region, i);
-    for (const Access& load : {byte.load, byte.other_load})
-      if (!ordered(load, self)) report("writes", "read", load.thread, *region, i);
+  visit_bytes("writes", address, bytes, [](Byte& byte, const Thread& self, auto after) {
+    after("written", byte.store);
+    after("changed atomically", byte.atomic);
+    after("read", byte.load);
+    after("read", byte.other_load);
     byte.store = now(self);
-  }
+  });
 }
 
 /// Devices fault on a load or store of a vector from an address that is no multiple of its size.
@@ -176,17 +179,12 @@ void track(const void* array, std::size_t bytes, const char* name, std::size_t e
 void shared_atomic(const void* address, std::size_t bytes) {
   if (used == 0) return;
   flush_store();
-  Region* region = region_of(address);
-  if (region == nullptr) return;
-  const Thread& self = block().current();
-  const std::size_t first = static_cast<std::size_t>(static_cast<const std::byte*>(address) - region->begin);
-  for (std::size_t i = first; i < first + bytes && i < region->bytes; ++i) {
-    Byte& byte = region->shadow[i];
-    if (!ordered(byte.store, self)) report("changes atomically", "written", byte.store.thread, *region, i);
-    for (const Access& load : {byte.load, byte.other_load})
-      if (!ordered(load, self)) report("changes atomically", "read", load.thread, *region, i);
+  visit_bytes("changes atomically", address, bytes, [](Byte& byte, const Thread& self, auto after) {
+    after("written", byte.store);
+    after("read", byte.load);
+    after("read", byte.other_load);
     byte.atomic = now(self);
-  }
+  });
 }
 
 }  // namespace assay::cuda_host
