@@ -7,17 +7,18 @@
 
 namespace assay {
 
-/// C = scale op(A) · op(B) + addend for C [m,n], op(A) [m,k], op(B) [k,n], all float32 with rows of unit stride. C
-/// shares no memory with A or B. k = 0 gives C = addend.
+/// C = scale op(A) · op(B) + addend for C [m,n], op(A) [m,k], op(B) [k,n] with rows of unit stride. A, B and the addend
+/// are of one storage format, C of the same or of float32; sums are float32 and rounded once, at the store. C shares no
+/// memory with A or B. k = 0 gives C = addend.
 struct AffineProduct {
-  View<const float> a;
+  StorageView a;
   bool a_transposed = false;  ///< A is stored [k,m]
-  View<const float> b;
+  StorageView b;
   bool b_transposed = false;  ///< B is stored [n,k]
-  View<float> c;
+  StorageView c;
   float scale = 1;
   /// Shape [m,n] (may be C itself) or [1,n] (broadcast to every row). A default or empty view stands for 0.
-  View<const float> addend{};
+  StorageView addend{};
 
   Index m() const { return c.dim(0); }
   Index n() const { return c.dim(1); }

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/half.hpp"
 #include "falsify/properties/shared/matrices.hpp"
 #include "falsify/properties/shared/products.hpp"
 #include "linear_obligations.hpp"
@@ -10,8 +11,12 @@ namespace assay::falsify {
 namespace linear {
 namespace {
 
-Problem problem_of(const OpDescriptor& op, const Matrix& x, const Matrix& weight, const Matrix& bias) {
-  return {&op, {x.rows, x.columns, weight.rows, bias.rows}, {}, {x.values, weight.values, bias.values, {}}};
+Problem problem_of(const Trial& trial, const Matrix& x, const Matrix& weight, const Matrix& bias) {
+  return {&trial.op(),
+          {x.rows, x.columns, weight.rows, bias.rows},
+          {},
+          {x.values, weight.values, bias.values, {}},
+          trial.kernel().storage};
 }
 
 /// Appends a column of ones to x if there is a bias, and the bias as the last column to W.
@@ -28,15 +33,15 @@ Outcome linear::identity(Trial& trial) {
   const Matrix whole(problem, 0), x = columns_of(whole, 0, std::min(whole.columns, kMaxOfIdentity));
   Matrix bias(problem.dims[3], x.columns);
   Random random = trial.random("bias");
-  for (float& b : bias.values) b = static_cast<float>(random.gaussian());
-  const Problem identity = problem_of(trial.op(), x, identity_matrix(x.columns), bias);
+  for (float& b : bias.values) b = stored(problem.storage, static_cast<float>(random.gaussian()));
+  const Problem identity = problem_of(trial, x, identity_matrix(x.columns), bias);
   const Run run = trial.run(identity);
   if (!trial.holds_floats()) return trial.against_oracle(Tier::worst_case, identity, run);
   std::vector<Bounded> want;
   for (Index i = 0; i < x.rows; ++i)
     for (Index j = 0; j < x.columns; ++j)
       want.push_back(Bounded::input(bias.rows == 0 ? x(i, j) : x(i, j) + bias(0, j)));
-  return compare(Tier::exact, "y", identity.shape(3), run.outputs[0], want);
+  return compare(Tier::exact, "y", identity.shape(3), run.outputs[0], want, problem.storage);
 }
 
 Outcome linear::scaling(Trial& trial) {
@@ -68,8 +73,8 @@ Outcome linear::block_additivity(Trial& trial) {
   const Problem problem = trial.problem();
   const Matrix x(problem, 0), weight(problem, 1), bias(problem, 2);
   const Index cut = trial.random("split").between(0, x.columns);
-  const Problem head = problem_of(trial.op(), columns_of(x, 0, cut), columns_of(weight, 0, cut), bias),
-                tail = problem_of(trial.op(), columns_of(x, cut, x.columns), columns_of(weight, cut, x.columns),
+  const Problem head = problem_of(trial, columns_of(x, 0, cut), columns_of(weight, 0, cut), bias),
+                tail = problem_of(trial, columns_of(x, cut, x.columns), columns_of(weight, cut, x.columns),
                                   Matrix(0, bias.columns));
   std::vector<double> parts = widened(trial.run(head).outputs[0]);
   add(parts, widened(trial.run(tail).outputs[0]));
@@ -84,14 +89,22 @@ Outcome linear::equals_matmul_nt(Trial& trial) {
   const Matrix x = with_ones(Matrix(problem, 0), problem.dims[3]),
                weight = with_bias(Matrix(problem, 1), Matrix(problem, 2));
   const Run run = trial.run(problem);
-  const Problem product{&operation("matmul_nt"), {x.rows, x.columns, weight.rows}, {}, {x.values, weight.values, {}}};
+  const Problem product{
+      &operation("matmul_nt"), {x.rows, x.columns, weight.rows}, {}, {x.values, weight.values, {}}, problem.storage};
   return compare(Tier::worst_case, "y", problem.shape(3), run.outputs[0], trial.oracle(product)[0]);
 }
 
 Outcome linear::large(Trial& trial) {
   if (!drawn_exact(trial))
     return Outcome::not_applicable("the inputs are not drawn as integers whose sums of products are exact");
-  const Problem problem = trial.problem();
+  Problem problem = trial.problem();
+  if (problem.storage != DType::f32) {
+    Matrix x(problem, 0), columns = transposed(Matrix(problem, 1));
+    make_sums_storable(x, columns, problem.storage, trial.random("terms"));
+    Matrix bias(problem, 2);
+    for (float& b : bias.values) b = std::copysign(static_cast<float>(static_cast<int>(std::fabs(b)) % 16), b);
+    problem = problem_of(trial, x, transposed(columns), bias);
+  }
   const Matrix x = with_ones(Matrix(problem, 0), problem.dims[3]),
                weight = with_bias(Matrix(problem, 1), Matrix(problem, 2));
   const Run run = trial.run(problem);

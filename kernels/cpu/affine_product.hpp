@@ -12,10 +12,11 @@ namespace assay::cpu {
 inline void multiply_openblas(const AffineProduct& x, Device&) { openblas_gemm(gemm_call(x)); }
 inline void multiply_tiled(const AffineProduct& x, Device&) { tiled_gemm(gemm_call(x)); }
 inline void multiply_dispatch(const AffineProduct& x, Device&) { dispatch_gemm(gemm_call(x)); }
+inline void multiply_widened(const AffineProduct& x, Device&) { widened_gemm(x); }
 
 /// Returns why OpenBLAS cannot take matrices of these extents and strides, or nothing if it can.
-template <class... T>
-std::optional<std::string> openblas_refuses(const View<T>&... matrices) {
+template <AnyView... V>
+std::optional<std::string> openblas_refuses(const V&... matrices) {
   GemmCall call;
   call.m = 1;
   call.ldc = std::max({std::max<Index>(matrices.dim(0), 1) * leading_dimension(matrices)...});

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "core/view.hpp"
 #include "kernels/affine_product.hpp"
@@ -35,8 +36,8 @@ struct GemmCall {
 
 /// Returns the leading dimension of a row-major matrix; the width if there are fewer than two rows or no elements,
 /// where the contract allows any stride.
-template <class T>
-Index leading_dimension(const View<T>& matrix) {
+template <AnyView V>
+Index leading_dimension(const V& matrix) {
   return matrix.dim(0) > 1 && matrix.dim(1) > 0 ? matrix.stride(0) : std::max<Index>(matrix.dim(1), 1);
 }
 
@@ -51,31 +52,36 @@ inline void fill_with_addend(const GemmCall& call) {
 inline GemmOperand operand(const View<const float>& matrix, bool transposed) {
   return {matrix.data(), leading_dimension(matrix), transposed};
 }
-
-/// Builds the call from MatmulArgs, MatmulNtArgs or MatmulTnArgs.
-template <class Args>
-GemmCall gemm_call(const Args& args, bool a_transposed, bool b_transposed) {
-  return {args.m,
-          args.k,
-          args.n,
-          operand(args.a, a_transposed),
-          operand(args.b, b_transposed),
-          args.c.data(),
-          leading_dimension(args.c)};
+inline GemmOperand operand(const StorageView& matrix, bool transposed) {
+  return operand(matrix.as<const float>(), transposed);
 }
 
+/// Describes the product of MatmulArgs, MatmulNtArgs or MatmulTnArgs.
+template <class Args>
+AffineProduct product_of(const Args& args, bool a_transposed, bool b_transposed) {
+  return {.a = args.a, .a_transposed = a_transposed, .b = args.b, .b_transposed = b_transposed, .c = args.c};
+}
+
+/// Builds the call of a product whose matrices are all float32.
 inline GemmCall gemm_call(const AffineProduct& x) {
   return {.m = x.m(),
           .k = x.k(),
           .n = x.n(),
           .a = operand(x.a, x.a_transposed),
           .b = operand(x.b, x.b_transposed),
-          .c = x.c.data(),
+          .c = x.c.as<float>().data(),
           .ldc = leading_dimension(x.c),
           .scale = x.scale,
-          .addend = x.adds() ? x.addend.data() : nullptr,
+          .addend = x.adds() ? x.addend.as<const float>().data() : nullptr,
           .addend_ld = x.adds() ? x.addend_step() : 0};
 }
+template <class Args>
+GemmCall gemm_call(const Args& args, bool a_transposed, bool b_transposed) {
+  return gemm_call(product_of(args, a_transposed, b_transposed));
+}
+
+inline constexpr std::string_view kWidened =
+    "highway_tiled's tiles over panels widened to f32, one rounding at the end";
 
 /// cblas_sgemm with alpha = scale, and beta = 1 if there is an addend. Error at most k·u·|A|·|B| element by element, in
 /// OpenBLAS's own order; the scale and the addend cost one rounding each.
@@ -87,6 +93,12 @@ std::optional<std::string> openblas_refusal(const GemmCall& call);
 /// position, is summed over k in ascending order, in blocks of 256 whose sums are added in turn: error at most
 /// k·u·|A|·|B|. The bits of a row of C depend on that row of A and on B alone.
 void tiled_gemm(const GemmCall& call);
+
+/// The tiles of tiled_gemm for factors in 16 bits, widened while they are packed. Sums are those of tiled_gemm for the
+/// same values, float32 until all of k and the addend are in; C, in the format of the factors or in float32, is rounded
+/// once: error at most k·u·|A|·|B| and half a unit of C's format. The bits of a row of C depend on that row of A and on
+/// B alone.
+void widened_gemm(const AffineProduct& product);
 
 /// tiled_gemm where it is faster, else openblas_gemm.
 void dispatch_gemm(const GemmCall& call);

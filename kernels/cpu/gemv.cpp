@@ -15,7 +15,7 @@
 #endif
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
-#include "kernels/cpu/simd-inl.hpp"
+#include "kernels/cpu/storage-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace assay::cpu::of_gemv::HWY_NAMESPACE {
@@ -24,8 +24,8 @@ namespace {
 
 /// Computes the dot products of kRows rows of A with x. Each is two interleaved sums of vectors for any kRows, so that
 /// the bits of y[i] do not depend on how rows are grouped.
-template <int kRows>
-void dot_rows(Index k, const float* a, Index lda, const float* x, float* dot) {
+template <int kRows, class S>
+void dot_rows(Index k, const S* a, Index lda, const float* x, float* dot) {
   const hn::ScalableTag<float> d;
   using V = hn::Vec<decltype(d)>;
   const Index lanes = static_cast<Index>(hn::Lanes(d));
@@ -38,28 +38,40 @@ void dot_rows(Index k, const float* a, Index lda, const float* x, float* dot) {
     const V x_odd = hn::LoadU(d, x + p + lanes);
 #pragma GCC unroll 4
     for (int r = 0; r < kRows; ++r) {
-      even[r] = hn::MulAdd(hn::LoadU(d, a + r * lda + p), x_even, even[r]);
-      odd[r] = hn::MulAdd(hn::LoadU(d, a + r * lda + p + lanes), x_odd, odd[r]);
+      even[r] = hn::MulAdd(load(d, a + r * lda + p), x_even, even[r]);
+      odd[r] = hn::MulAdd(load(d, a + r * lda + p + lanes), x_odd, odd[r]);
     }
   }
   for (; p < k; p += lanes) {
-    const auto mask = hn::FirstN(d, static_cast<std::size_t>(std::min(lanes, k - p)));
-    const V x_rest = load_masked(d, x + p, mask);
+    const auto count = static_cast<std::size_t>(std::min(lanes, k - p));
+    const V x_rest = load_first(d, x + p, count);
 #pragma GCC unroll 4
-    for (int r = 0; r < kRows; ++r) even[r] = hn::MulAdd(load_masked(d, a + r * lda + p, mask), x_rest, even[r]);
+    for (int r = 0; r < kRows; ++r) even[r] = hn::MulAdd(load_first(d, a + r * lda + p, count), x_rest, even[r]);
   }
 #pragma GCC unroll 4
   for (int r = 0; r < kRows; ++r) dot[r] = hn::GetLane(hn::SumOfLanes(d, hn::Add(even[r], odd[r])));
 }
 
-void multiply_vector(Index m, Index k, const float* a, Index lda, const float* x, float* y, Index y_stride) {
+template <class S>
+void multiply_rows(Index m, Index k, const S* a, Index lda, const float* x, S* y, Index y_stride) {
   float dot[4];
   Index i = 0;
   for (; i + 4 <= m; i += 4) {
     dot_rows<4>(k, a + i * lda, lda, x, dot);
-    for (int r = 0; r < 4; ++r) y[(i + r) * y_stride] = dot[r];
+    for (int r = 0; r < 4; ++r) y[(i + r) * y_stride] = narrow<S>(dot[r]);
   }
-  for (; i < m; ++i) dot_rows<1>(k, a + i * lda, lda, x, y + i * y_stride);
+  for (; i < m; ++i) {
+    dot_rows<1>(k, a + i * lda, lda, x, dot);
+    y[i * y_stride] = narrow<S>(dot[0]);
+  }
+}
+
+/// y = A · x for x in float32, dense.
+void multiply_vector(const ops::GemvArgs& args, const float* x) {
+  with_storage(args.a.dtype(), [&]<class S>(S) {
+    multiply_rows(args.m, args.k, args.a.as<const S>().data(), leading_dimension(args.a), x, args.y.as<S>().data(),
+                  args.y.stride(0));
+  });
 }
 
 }  // namespace
@@ -76,14 +88,13 @@ using ops::GemvArgs;
 
 /// Returns the stride of a vector, or 1 for fewer than two elements: the given stride is then meaningless and may be 0,
 /// which BLAS rejects.
-template <class T>
-Index increment(const View<T>& vector) {
-  return vector.dim(0) > 1 ? vector.stride(0) : 1;
-}
+Index increment(const StorageView& vector) { return vector.dim(0) > 1 ? vector.stride(0) : 1; }
 
 /// Sets y = 0, the result for k = 0.
+template <class S>
 void clear(const GemvArgs& args) {
-  for (Index i = 0; i < args.m; ++i) args.y(i) = 0.0F;
+  const auto y = args.y.as<S>();
+  for (Index i = 0; i < args.m; ++i) y(i) = narrow<S>(0.0F);
 }
 
 std::optional<std::string> openblas_refusal(const GemvArgs& args) {
@@ -95,30 +106,32 @@ std::optional<std::string> openblas_refusal(const GemvArgs& args) {
 /// The naive kernel by cblas_sgemv with alpha = 1, beta = 0, in OpenBLAS's own order of summation.
 void openblas(const GemvArgs& args, Device&) {
   if (args.m == 0) return;
-  if (args.k == 0) return clear(args);
-  cblas_sgemv(CblasRowMajor, CblasNoTrans, static_cast<int>(args.m), static_cast<int>(args.k), 1.0F, args.a.data(),
-              static_cast<int>(leading_dimension(args.a)), args.x.data(), static_cast<int>(increment(args.x)), 0.0F,
-              args.y.data(), static_cast<int>(increment(args.y)));
+  if (args.k == 0) return clear<float>(args);
+  cblas_sgemv(CblasRowMajor, CblasNoTrans, static_cast<int>(args.m), static_cast<int>(args.k), 1.0F,
+              args.a.as<const float>().data(), static_cast<int>(leading_dimension(args.a)),
+              args.x.as<const float>().data(), static_cast<int>(increment(args.x)), 0.0F, args.y.as<float>().data(),
+              static_cast<int>(increment(args.y)));
 }
 
-/// The naive kernel in SIMD, four rows at a time; a strided x is gathered once into scratch memory of k floats.
+/// The naive kernel in SIMD, four rows at a time; x is gathered once into scratch memory of k floats unless it is dense
+/// and float32.
+template <class S>
 void highway(const GemvArgs& args, Device&) {
   if (args.m == 0) return;
-  if (args.k == 0) return clear(args);
-  const float* x = args.x.data();
-  const Scratch<float> gathered(increment(args.x) != 1 ? static_cast<std::size_t>(args.k) : 0);
-  if (increment(args.x) != 1) {
-    for (Index p = 0; p < args.k; ++p) gathered.data()[p] = args.x(p);
-    x = gathered.data();
-  }
+  if (args.k == 0) return clear<S>(args);
+  const auto vector = args.x.as<const S>();
+  const bool dense = std::is_same_v<S, float> && increment(args.x) == 1;
+  const Scratch<float> gathered(dense ? 0 : static_cast<std::size_t>(args.k));
+  if (!dense)
+    for (Index p = 0; p < args.k; ++p) gathered.data()[p] = widen(vector(p));
   HWY_DYNAMIC_DISPATCH(multiply_vector)
-  (args.m, args.k, args.a.data(), leading_dimension(args.a), x, args.y.data(), args.y.stride(0));
+  (args, dense ? static_cast<const float*>(args.x.data()) : gathered.data());
 }
 
 /// highway, unless A is so large that OpenBLAS gains from reading it with several threads.
 void dispatch(const GemvArgs& args, Device& device) {
   constexpr Index kOneThread = 256 * 512;  // measured by tests/bench
-  if (args.m * args.k <= kOneThread || openblas_refusal(args)) return highway(args, device);
+  if (args.m * args.k <= kOneThread || openblas_refusal(args)) return highway<float>(args, device);
   openblas(args, device);
 }
 
@@ -127,9 +140,17 @@ const KernelRegistration openblas_kernel{{.id = "gemv/cpu/openblas",
                                           .summary = "cblas_sgemv",
                                           .run = &run_typed<GemvArgs, &openblas>,
                                           .refuse = &refuse_typed<GemvArgs, &openblas_refusal>}};
-const KernelRegistration highway_kernel{{.id = "gemv/cpu/highway",
-                                         .summary = "four rows at a time, two vector sums per row, one thread",
-                                         .run = &run_typed<GemvArgs, &highway>}};
+template <class S>
+KernelRegistration highway_kernel(DType storage, std::string_view id, int priority) {
+  return KernelRegistration({.id = id,
+                             .storage = storage,
+                             .summary = "four rows at a time, two vector sums per row, one thread",
+                             .run = &run_typed<GemvArgs, &highway<S>>,
+                             .priority = priority});
+}
+const KernelRegistration highway_kernels[] = {highway_kernel<float>(DType::f32, "gemv/cpu/highway", 0),
+                                              highway_kernel<Half>(DType::f16, "gemv/cpu/highway_f16", 1),
+                                              highway_kernel<BFloat16>(DType::bf16, "gemv/cpu/highway_bf16", 1)};
 const KernelRegistration dispatch_kernel{{.id = "gemv/cpu/dispatch",
                                           .batch_invariant = false,
                                           .summary = "highway for small matrices, else OpenBLAS",

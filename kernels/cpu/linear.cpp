@@ -25,5 +25,15 @@ const KernelRegistration dispatch_kernel{{.id = "linear/cpu/dispatch",
                                           .run = &run_typed<LinearArgs, &linear_by<&multiply_dispatch>>,
                                           .priority = 1}};
 
+KernelRegistration widened_kernel(DType storage, std::string_view id) {
+  return KernelRegistration({.id = id,
+                             .storage = storage,
+                             .summary = kWidened,
+                             .run = &run_typed<LinearArgs, &linear_by<&multiply_widened>>,
+                             .priority = 1});
+}
+const KernelRegistration widened_kernels[] = {widened_kernel(DType::f16, "linear/cpu/highway_tiled_f16"),
+                                              widened_kernel(DType::bf16, "linear/cpu/highway_tiled_bf16")};
+
 }  // namespace
 }  // namespace assay::cpu

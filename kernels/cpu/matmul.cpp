@@ -12,6 +12,7 @@ using ops::MatmulArgs;
 void openblas(const MatmulArgs& args, Device&) { openblas_gemm(gemm_call(args, false, false)); }
 void tiled(const MatmulArgs& args, Device&) { tiled_gemm(gemm_call(args, false, false)); }
 void dispatch(const MatmulArgs& args, Device&) { dispatch_gemm(gemm_call(args, false, false)); }
+void widened(const MatmulArgs& args, Device&) { widened_gemm(product_of(args, false, false)); }
 std::optional<std::string> refusal(const MatmulArgs& args) { return openblas_refusal(gemm_call(args, false, false)); }
 
 const KernelRegistration openblas_kernel{{.id = "matmul/cpu/openblas",
@@ -27,6 +28,13 @@ const KernelRegistration dispatch_kernel{{.id = "matmul/cpu/dispatch",
                                           .summary = "highway_tiled for small products, else OpenBLAS",
                                           .run = &run_typed<MatmulArgs, &dispatch>,
                                           .priority = 1}};
+
+KernelRegistration widened_kernel(DType storage, std::string_view id) {
+  return KernelRegistration(
+      {.id = id, .storage = storage, .summary = kWidened, .run = &run_typed<MatmulArgs, &widened>, .priority = 1});
+}
+const KernelRegistration widened_kernels[] = {widened_kernel(DType::f16, "matmul/cpu/highway_tiled_f16"),
+                                              widened_kernel(DType::bf16, "matmul/cpu/highway_tiled_bf16")};
 
 }  // namespace
 }  // namespace assay::cpu

@@ -12,6 +12,7 @@ using ops::MatmulNtArgs;
 void openblas(const MatmulNtArgs& args, Device&) { openblas_gemm(gemm_call(args, false, true)); }
 void tiled(const MatmulNtArgs& args, Device&) { tiled_gemm(gemm_call(args, false, true)); }
 void dispatch(const MatmulNtArgs& args, Device&) { dispatch_gemm(gemm_call(args, false, true)); }
+void widened(const MatmulNtArgs& args, Device&) { widened_gemm(product_of(args, false, true)); }
 std::optional<std::string> refusal(const MatmulNtArgs& args) { return openblas_refusal(gemm_call(args, false, true)); }
 
 const KernelRegistration openblas_kernel{{.id = "matmul_nt/cpu/openblas",
@@ -27,6 +28,13 @@ const KernelRegistration dispatch_kernel{{.id = "matmul_nt/cpu/dispatch",
                                           .summary = "highway_tiled for small products, else OpenBLAS",
                                           .run = &run_typed<MatmulNtArgs, &dispatch>,
                                           .priority = 1}};
+
+KernelRegistration widened_kernel(DType storage, std::string_view id) {
+  return KernelRegistration(
+      {.id = id, .storage = storage, .summary = kWidened, .run = &run_typed<MatmulNtArgs, &widened>, .priority = 1});
+}
+const KernelRegistration widened_kernels[] = {widened_kernel(DType::f16, "matmul_nt/cpu/highway_tiled_f16"),
+                                              widened_kernel(DType::bf16, "matmul_nt/cpu/highway_tiled_bf16")};
 
 }  // namespace
 }  // namespace assay::cpu

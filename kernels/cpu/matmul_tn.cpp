@@ -12,6 +12,7 @@ using ops::MatmulTnArgs;
 void openblas(const MatmulTnArgs& args, Device&) { openblas_gemm(gemm_call(args, true, false)); }
 void tiled(const MatmulTnArgs& args, Device&) { tiled_gemm(gemm_call(args, true, false)); }
 void dispatch(const MatmulTnArgs& args, Device&) { dispatch_gemm(gemm_call(args, true, false)); }
+void widened(const MatmulTnArgs& args, Device&) { widened_gemm(product_of(args, true, false)); }
 std::optional<std::string> refusal(const MatmulTnArgs& args) { return openblas_refusal(gemm_call(args, true, false)); }
 
 const KernelRegistration openblas_kernel{{.id = "matmul_tn/cpu/openblas",
@@ -27,6 +28,13 @@ const KernelRegistration dispatch_kernel{{.id = "matmul_tn/cpu/dispatch",
                                           .summary = "highway_tiled for small products, else OpenBLAS",
                                           .run = &run_typed<MatmulTnArgs, &dispatch>,
                                           .priority = 1}};
+
+KernelRegistration widened_kernel(DType storage, std::string_view id) {
+  return KernelRegistration(
+      {.id = id, .storage = storage, .summary = kWidened, .run = &run_typed<MatmulTnArgs, &widened>, .priority = 1});
+}
+const KernelRegistration widened_kernels[] = {widened_kernel(DType::f16, "matmul_tn/cpu/highway_tiled_f16"),
+                                              widened_kernel(DType::bf16, "matmul_tn/cpu/highway_tiled_bf16")};
 
 }  // namespace
 }  // namespace assay::cpu

@@ -34,18 +34,6 @@ struct MmaPlan {
   }
 };
 
-/// Arithmetic of tensor core products: 16-bit inputs are exact, intermediate factors are rounded to the same format,
-/// and float32 takes three products of TF32. Sums are truncated (kTf32Arithmetic gives the source).
-template <class S>
-constexpr Arithmetic mma_arithmetic() {
-  return {.inputs = std::is_same_v<S, Half>       ? Format::f16
-                    : std::is_same_v<S, BFloat16> ? Format::bf16
-                                                  : Format::tf32x3,
-          .accumulation = Rounding::toward_zero,
-          .block = 4,
-          .functions = FunctionLibrary::cuda};
-}
-
 /// rows[r] = row(r) for r < count, zeros for other rows and past d; copies asynchronously if 16 bytes are aligned.
 template <class Plan, int kD, class S, class Row>
 __device__ void fetch_rows(S* rows, int height, int count, Index d, Row row) {
@@ -129,14 +117,5 @@ __device__ inline void store_outputs(S* row, const float (&sums)[columns][4], in
 }
 
 inline constexpr float kLog2E = 1.44269504088896340736f, kLn2 = 0.693147180559945309417f;
-
-/// Throws Unavailable below compute capability 8.0.
-inline void need_mma([[maybe_unused]] std::string_view kernel, [[maybe_unused]] Device& device) {
-#if defined(__CUDACC__)
-  if (const int capability = static_cast<CudaDevice&>(device).compute_capability(); capability < 80)
-    throw Unavailable(std::string(kernel), "its tensor instructions need compute capability 8.0; this device has " +
-                                               std::to_string(capability / 10) + "." + std::to_string(capability % 10));
-#endif
-}
 
 }  // namespace assay::ASSAY_CUDA_NAMESPACE

@@ -1,5 +1,5 @@
-// y = x · Wᵀ + bias with CUDA: the kernels of naive16.cuh and register_tiled.cuh; the bias is added before the only
-// store.
+// y = x · Wᵀ + bias with CUDA: the kernels of naive16.cuh, register_tiled.cuh and mma_product.cuh; the bias is added
+// before the only store.
 #include "kernels/cuda/affine_product.cuh"
 #include "kernels/linear.hpp"
 
@@ -13,6 +13,21 @@ const KernelRegistration naive16{
 const KernelRegistration register_tiled{
     preferred(composed_kernel<LinearArgs, &linear_by<&multiply<RegisterTiled>>, 128>(
         "linear/" ASSAY_CUDA_NAME "/register_tiled", kRegisterTiled))};
+
+template <class S>
+Kernel naive16_stored(std::string_view id) {
+  return composed_kernel<LinearArgs, &linear_by<&naive16_layer<S>>, 16, S>(id, kNaive16);
+}
+template <class S>
+Kernel mma(std::string_view id) {
+  return preferred(
+      declaring(mma_arithmetic<S>(), composed_kernel<LinearArgs, &linear_by<&mma_layer<S>>, 128, S>(id, kMmaProduct)));
+}
+const KernelRegistration stored[] = {
+    KernelRegistration(naive16_stored<Half>("linear/" ASSAY_CUDA_NAME "/naive16_f16")),
+    KernelRegistration(naive16_stored<BFloat16>("linear/" ASSAY_CUDA_NAME "/naive16_bf16")),
+    KernelRegistration(mma<Half>("linear/" ASSAY_CUDA_NAME "/mma_f16")),
+    KernelRegistration(mma<BFloat16>("linear/" ASSAY_CUDA_NAME "/mma_bf16"))};
 
 }  // namespace
 }  // namespace assay::ASSAY_CUDA_NAMESPACE::of_linear

@@ -1,4 +1,5 @@
-// C = Aᵀ·B with CUDA: the kernels of naive16.cuh, register_tiled.cuh and tf32_wmma.cuh, and cuBLAS.
+// C = Aᵀ·B with CUDA: the kernels of naive16.cuh, register_tiled.cuh, tf32_wmma.cuh and mma_product.cuh, and cuBLAS.
+#include "kernels/cuda/mma_product.cuh"
 #include "kernels/cuda/naive16.cuh"
 #include "kernels/cuda/register_tiled.cuh"
 #include "kernels/cuda/tf32_wmma.cuh"
@@ -21,12 +22,35 @@ const KernelRegistration tf32_wmma_registration{declaring(
     kTf32Arithmetic,
     product_kernel<MatmulTnArgs, &tf32_wmma<true, false>, 128>("matmul_tn/" ASSAY_CUDA_NAME "/tf32_wmma", kTf32Wmma))};
 
+template <class S>
+Kernel naive16_stored(std::string_view id) {
+  return product_kernel<MatmulTnArgs, &naive16<true, false, S, float>>(id, kNaive16);
+}
+template <class S>
+Kernel mma(std::string_view id) {
+  return preferred(declaring(mma_arithmetic<S>(),
+                             product_kernel<MatmulTnArgs, &mma_product<true, false, S, float>, 128>(id, kMmaProduct)));
+}
+const KernelRegistration stored[] = {
+    KernelRegistration(naive16_stored<Half>("matmul_tn/" ASSAY_CUDA_NAME "/naive16_f16")),
+    KernelRegistration(naive16_stored<BFloat16>("matmul_tn/" ASSAY_CUDA_NAME "/naive16_bf16")),
+    KernelRegistration(mma<Half>("matmul_tn/" ASSAY_CUDA_NAME "/mma_f16")),
+    KernelRegistration(mma<BFloat16>("matmul_tn/" ASSAY_CUDA_NAME "/mma_bf16"))};
+
 #if defined(__CUDACC__)
 const KernelRegistration cublas_f32_registration{as_peer(
     product_kernel<MatmulTnArgs, &cublas_product<true, false, CublasMath::f32>>("matmul_tn/cuda/cublas", kCublas))};
 const KernelRegistration cublas_tf32_registration{as_peer(
     declaring(kCublasTf32Arithmetic, product_kernel<MatmulTnArgs, &cublas_product<true, false, CublasMath::tf32>>(
                                          "matmul_tn/cuda/cublas_tf32", kCublasTf32)))};
+
+template <class S>
+Kernel cublas_stored(std::string_view id) {
+  return as_peer(declaring(mma_arithmetic<S>(),
+                           product_kernel<MatmulTnArgs, &cublas_product_ex<true, false, S, float>>(id, kCublasEx)));
+}
+const KernelRegistration cublas_f16_registration{cublas_stored<Half>("matmul_tn/cuda/cublas_f16")};
+const KernelRegistration cublas_bf16_registration{cublas_stored<BFloat16>("matmul_tn/cuda/cublas_bf16")};
 #endif
 
 }  // namespace

@@ -4,7 +4,10 @@
 #pragma once
 
 #include <bit>
+#include <string>
+#include <type_traits>
 
+#include "core/arithmetic.hpp"
 #include "runtime/cuda/launch.hpp"
 // After launch.hpp, which names the namespace.
 #include "kernels/cuda/storage.cuh"
@@ -95,6 +98,13 @@ struct TensorCore {
     const int lane = static_cast<int>(threadIdx.x) % 32;
     Left left;
     mma_detail::load_matrices<false>(left.x, at + lane % 16 * pitch + lane / 16 * 8);
+    return left;
+  }
+  /// Loads kDepth rows of 16 elements, the 16 rows of the operand: sums run across the rows.
+  __device__ static Left columns_as_rows(const S* at, int pitch) {
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+    Left left;
+    mma_detail::load_matrices<true>(left.x, at + (lane / 16 * 8 + lane % 8) * pitch + lane / 8 % 2 * 8);
     return left;
   }
   /// Loads 16 rows as columns: sums run along the rows.
@@ -210,6 +220,27 @@ __device__ inline void add_weighted_rows(const float (&weights)[tiles][4], const
       Core::multiply(sums[n + 1], left, right.x[1]);
     }
   }
+}
+
+/// Arithmetic of tensor core products: 16-bit inputs are exact, intermediate factors are rounded to the same format,
+/// and float32 takes three products of TF32. Sums are truncated (kTf32Arithmetic gives the source).
+template <class S>
+constexpr Arithmetic mma_arithmetic() {
+  return {.inputs = std::is_same_v<S, Half>       ? Format::f16
+                    : std::is_same_v<S, BFloat16> ? Format::bf16
+                                                  : Format::tf32x3,
+          .accumulation = Rounding::toward_zero,
+          .block = 4,
+          .functions = FunctionLibrary::cuda};
+}
+
+/// Throws Unavailable below compute capability 8.0.
+inline void need_mma([[maybe_unused]] std::string_view kernel, [[maybe_unused]] Device& device) {
+#if defined(__CUDACC__)
+  if (const int capability = static_cast<CudaDevice&>(device).compute_capability(); capability < 80)
+    throw Unavailable(std::string(kernel), "its tensor instructions need compute capability 8.0; this device has " +
+                                               std::to_string(capability / 10) + "." + std::to_string(capability % 10));
+#endif
 }
 
 }  // namespace assay::ASSAY_CUDA_NAMESPACE

@@ -7,12 +7,12 @@ namespace assay::ASSAY_CUDA_NAMESPACE {
 
 inline constexpr std::string_view kNaive16 = "one output per thread, 16x16 tiles in shared memory";
 
-/// c[i,j] = epilogue(sum_p a[i,p] * b[p,j]), p ascending, one fused multiply-add a term. A block of 16x16 threads
-/// computes 16x16 outputs, and reads A and B along their rows, transposed or not. Error at most k·u·sum_p
-/// |a[i,p]||b[p,j]|.
+/// c[i,j] = epilogue(sum_p a[i,p] * b[p,j]), p ascending, one fused multiply-add a term, rounded once to Out. A block of
+/// 16x16 threads computes 16x16 outputs, and reads A and B along their rows, transposed or not. Error at most k·u·sum_p
+/// |a[i,p]||b[p,j]|, and half a unit of Out.
 /// Source: CUDA C++ programming guide, "Shared Memory".
-template <bool a_transposed, bool b_transposed, class Epilogue>
-__global__ void __launch_bounds__(256) naive16_kernel(Product p, Epilogue epilogue) {
+template <bool a_transposed, bool b_transposed, class S, class Out, class Epilogue>
+__global__ void __launch_bounds__(256) naive16_kernel(ProductOf<S, Out> p, Epilogue epilogue) {
   constexpr int kTile = 16;
   ASSAY_SHARED(float, a_tile, [kTile][kTile + 1]);  // [row][p]
   ASSAY_SHARED(float, b_tile, [kTile][kTile + 1]);  // [p][column]
@@ -30,17 +30,17 @@ __global__ void __launch_bounds__(256) naive16_kernel(Product p, Epilogue epilog
     for (int q = 0; q < kTile; ++q) sum += a_tile[y][q] * b_tile[q][x];
     __syncthreads();  // before the next tiles overwrite these
   }
-  if (row < p.m && column < p.n) p.c[row * p.c_ld + column] = epilogue(sum, row, column);
+  if (row < p.m && column < p.n) store(p.c[row * p.c_ld + column], epilogue(sum, row, column));
 }
 
-template <bool a_transposed, bool b_transposed, class Epilogue>
-void naive16_with(const Product& p, const Epilogue& epilogue, Device& device) {
+template <bool a_transposed, bool b_transposed, class S, class Out, class Epilogue>
+void naive16_with(const ProductOf<S, Out>& p, const Epilogue& epilogue, Device& device) {
   const dim3 grid(blocks_for(p.n, 16), blocks_for(p.m, 16));
-  launch(&naive16_kernel<a_transposed, b_transposed, Epilogue>, {grid, dim3(16, 16)}, device, p, epilogue);
+  launch(&naive16_kernel<a_transposed, b_transposed, S, Out, Epilogue>, {grid, dim3(16, 16)}, device, p, epilogue);
 }
 
-template <bool a_transposed, bool b_transposed>
-void naive16(const Product& p, Device& device) {
+template <bool a_transposed, bool b_transposed, class S = float, class Out = S>
+void naive16(const ProductOf<S, Out>& p, Device& device) {
   naive16_with<a_transposed, b_transposed>(p, Plain{}, device);
 }
 

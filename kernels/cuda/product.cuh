@@ -1,4 +1,4 @@
-// The three matrix products as one problem: C[m,n] = op(A)[m,k] · op(B)[k,n], float32, rows dense.
+// The three matrix products as one problem: C[m,n] = op(A)[m,k] · op(B)[k,n], rows dense.
 #pragma once
 
 #include <algorithm>
@@ -6,18 +6,23 @@
 #include "core/view.hpp"
 #include "runtime/cuda/launch.hpp"
 #include "runtime/registry.hpp"
+// After launch.hpp, which names the namespace.
+#include "kernels/cuda/storage.cuh"
 
 namespace assay::ASSAY_CUDA_NAMESPACE {
 
 /// A is [m,k], or [k,m] if a kernel's first flag says transposed; B is [k,n], or [n,k]; C is [m,n]. C shares no memory
-/// with A or B. Element (i, j) of a matrix is at i * ld + j; addresses are aligned to 4 bytes; offsets take 64 bits.
-struct Product {
+/// with A or B. Element (i, j) of a matrix is at i * ld + j; addresses are aligned to an element; offsets take 64 bits.
+/// A and B are stored as S, C as Out. Sums are float32, and rounded once to Out.
+template <class S, class Out = S>
+struct ProductOf {
   int m, k, n;
-  const float* a;
-  const float* b;
-  float* c;
+  const S* a;
+  const S* b;
+  Out* c;
   Index a_ld, b_ld, c_ld;
 };
+using Product = ProductOf<float>;
 
 /// Epilogue: maps sums to elements of C, one or four neighbours of a row, from (row, column) on; skip_rows(n) makes row
 /// n the first.
@@ -49,48 +54,76 @@ struct Affine {
   }
 };
 
+/// sum + bias[column]; without a bias (null), sum.
+template <class S>
+struct Biased {
+  const S* bias;
+
+  __device__ float operator()(float sum, int /*row*/, int column) const {
+    return bias == nullptr ? sum : sum + load(bias[column]);
+  }
+};
+
 /// Returns the leading dimension of a matrix, or its width if there is no second row to give the stride a meaning.
-template <class T>
-Index leading_dimension(const View<T>& matrix) {
+template <AnyView V>
+Index leading_dimension(const V& matrix) {
   return matrix.dim(0) > 1 ? matrix.stride(0) : std::max<Index>(matrix.dim(1), 1);
 }
 
 /// Builds the product from MatmulArgs, MatmulNtArgs or MatmulTnArgs.
-template <class Args>
-Product product_of(const Args& args) {
+template <class S, class Out, class Args>
+ProductOf<S, Out> product_of(const Args& args) {
   return {static_cast<int>(args.m),
           static_cast<int>(args.k),
           static_cast<int>(args.n),
-          args.a.data(),
-          args.b.data(),
-          args.c.data(),
+          static_cast<const S*>(args.a.data()),
+          static_cast<const S*>(args.b.data()),
+          static_cast<Out*>(args.c.data()),
           leading_dimension(args.a),
           leading_dimension(args.b),
           leading_dimension(args.c)};
 }
 
-/// Returns true if every row starts at a multiple of 16 bytes.
-inline bool vectors(const float* matrix, Index ld) {
-  return reinterpret_cast<std::uintptr_t>(matrix) % 16 == 0 && ld % 4 == 0;
+/// Returns true if every row starts at a multiple of `bytes`.
+template <class S>
+__host__ __device__ bool rows_start_at(const S* matrix, Index ld, int bytes) {
+  return reinterpret_cast<std::uintptr_t>(matrix) % bytes == 0 && ld * static_cast<int>(sizeof(S)) % bytes == 0;
 }
+inline bool vectors(const float* matrix, Index ld) { return rows_start_at(matrix, ld, 16); }
 
 inline bool vectors(const Plain&) { return true; }
 inline bool vectors(const Affine& affine) { return affine.addend == nullptr || vectors(affine.addend, affine.ld); }
 
 /// Returns element (row, column) of a matrix of rows x columns; 0 outside.
-__device__ inline float element_or_zero(const float* matrix, Index ld, int row, int column, int rows, int columns) {
-  return row < rows && column < columns ? matrix[row * ld + column] : 0.0f;
+template <class S>
+__device__ inline float element_or_zero(const S* matrix, Index ld, int row, int column, int rows, int columns) {
+  return row < rows && column < columns ? load(matrix[row * ld + column]) : 0.0f;
 }
 
-/// Returns the registry entry of a product; a block computes `rows` rows of C, and the caller adds the differences.
-/// Kernels use 32-bit integers for extents, which the contracts limit to 2^20.
-template <class Args, void (*run)(const Product&, Device&), Index rows = 16>
+namespace product_detail {
+
+template <class Run>
+struct RunOf;
+template <class S_, class Out_>
+struct RunOf<void (*)(const ProductOf<S_, Out_>&, Device&)> {
+  using S = S_;
+  using Out = Out_;
+};
+
+}  // namespace product_detail
+
+/// Returns the registry entry of a product, `run`: void (const ProductOf<S, Out>&, Device&); a block computes `rows`
+/// rows of C, and the caller adds the differences. Kernels use 32-bit integers for extents, which the contracts limit
+/// to 2^20.
+template <class Args, auto run, Index rows = 16>
 Kernel product_kernel(std::string_view id, std::string_view summary) {
+  using Formats = product_detail::RunOf<decltype(run)>;
   return {.id = id,
+          .storage = dtype_of<typename Formats::S>,
           .summary = summary,
           .run =
               [](const Call& call, Device& device) {
-                const Product product = product_of(Args::unpack(call));
+                const auto product = product_of<typename Formats::S, typename Formats::Out>(Args::unpack(call));
                 if (product.m > 0 && product.n > 0) run(product, device);
               },
           .refuse = [](const Call& call) { return refuse_grid("m", Args::unpack(call).m, rows); }};

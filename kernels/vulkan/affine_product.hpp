@@ -52,12 +52,13 @@ void multiply(const AffineProduct& x, Device& device) {
                    .groups = {groups(x.n(), shaders.tile), groups(x.m(), shaders.tile), 1}});
 }
 
-/// Returns the registry entry of an operation built from tiled products; `refuse` names the tensors that may be too
-/// large.
+/// Returns the registry entry of an operation built from tiled products whose shaders read `storage`; `refuse` names
+/// the tensors that may be too large.
 template <class Args, void (*run)(const Args&, Device&), std::optional<std::string> (*refuse)(const Args&), Index tile>
-Kernel composed_kernel(std::string_view id, std::string_view summary) {
+Kernel composed_kernel(std::string_view id, std::string_view summary, DType storage = DType::f32) {
   return {.id = id,
           .arithmetic = kShaderArithmetic,
+          .storage = storage,
           .summary = summary,
           .run = &run_typed<Args, run>,
           .refuse = [](const Call& call) -> std::optional<std::string> {

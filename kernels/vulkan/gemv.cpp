@@ -1,10 +1,15 @@
 // y = A · x: launches gemv.comp and gemv_naive.comp. y shares no memory with a or x (the contract's clause).
-// Error: k terms in any order, at most k*u*sum|a||x| and the flushed subnormals. k = 0 writes zeros.
+// Error: k terms in any order, at most k*u*sum|a||x| and the flushed subnormals, and half a unit of a 16-bit y.
+// k = 0 writes zeros.
 #include "ops/gemv.hpp"
 
 #include "kernels/vulkan/launch.hpp"
 #include "shaders/gemv_cooperative.hpp"
+#include "shaders/gemv_cooperative_bf16.hpp"
+#include "shaders/gemv_cooperative_f16.hpp"
 #include "shaders/gemv_naive.hpp"
+#include "shaders/gemv_naive_bf16.hpp"
+#include "shaders/gemv_naive_f16.hpp"
 
 namespace assay::vulkan::of_gemv {
 namespace {
@@ -47,19 +52,32 @@ std::optional<std::string> refuse(const GemvArgs& args) {
   return refuse_large(args.a, args.x, args.y);
 }
 
-const KernelRegistration naive{{.id = "gemv/vulkan/naive",
-                                .arithmetic = kShaderArithmetic,
-                                .summary = "one row per invocation, terms in order",
-                                .run = &run_typed<GemvArgs, &run<shaders::gemv_naive, 64>>,
-                                .refuse = &refuse_typed<GemvArgs, &refuse<64, 1>>,
-                                .automatic_above = kProductVolume}};
-const KernelRegistration cooperative{{.id = "gemv/vulkan/cooperative",
-                                      .arithmetic = kShaderArithmetic,
-                                      .summary = "64 invocations per row, tree reduction in shared memory",
-                                      .run = &run_typed<GemvArgs, &run<shaders::gemv_cooperative, 4>>,
-                                      .refuse = &refuse_typed<GemvArgs, &refuse<4, 256>>,
-                                      .priority = 1,
-                                      .automatic_above = kProductVolume}};
+constexpr std::string_view kNaive = "one row per invocation, terms in order";
+constexpr std::string_view kCooperative = "64 invocations per row, tree reduction in shared memory";
+
+/// A workgroup computes `rows` outputs at a time, an iteration takes `terms` terms.
+template <const Shader& shader, Index rows, Index terms>
+Kernel gemv_kernel(std::string_view id, std::string_view summary, DType storage = DType::f32) {
+  return {.id = id,
+          .arithmetic = kShaderArithmetic,
+          .storage = storage,
+          .summary = summary,
+          .run = &run_typed<GemvArgs, &run<shader, rows>>,
+          .refuse = &refuse_typed<GemvArgs, &refuse<rows, terms>>,
+          .automatic_above = kProductVolume};
+}
+
+const KernelRegistration naive{gemv_kernel<shaders::gemv_naive, 64, 1>("gemv/vulkan/naive", kNaive)};
+const KernelRegistration naive_f16{
+    gemv_kernel<shaders::gemv_naive_f16, 64, 1>("gemv/vulkan/naive_f16", kNaive, DType::f16)};
+const KernelRegistration naive_bf16{
+    gemv_kernel<shaders::gemv_naive_bf16, 64, 1>("gemv/vulkan/naive_bf16", kNaive, DType::bf16)};
+const KernelRegistration cooperative{
+    preferred(gemv_kernel<shaders::gemv_cooperative, 4, 256>("gemv/vulkan/cooperative", kCooperative))};
+const KernelRegistration cooperative_f16{preferred(
+    gemv_kernel<shaders::gemv_cooperative_f16, 4, 256>("gemv/vulkan/cooperative_f16", kCooperative, DType::f16))};
+const KernelRegistration cooperative_bf16{preferred(
+    gemv_kernel<shaders::gemv_cooperative_bf16, 4, 256>("gemv/vulkan/cooperative_bf16", kCooperative, DType::bf16))};
 
 }  // namespace
 }  // namespace assay::vulkan::of_gemv

@@ -13,7 +13,7 @@ struct ProductPush {
 /// One product, ready to dispatch.
 struct ProductLaunch {
   ProductPush push{};
-  std::array<std::uint32_t, 1> vector{};  ///< specialization: all rows of A, B and C are aligned to 16 bytes
+  std::array<std::uint32_t, 1> vector{};  ///< specialization: rows of A, B and C start at multiples of 4 elements
   std::array<StorageBinding, 3> bindings{};
   std::array<std::uint32_t, 3> groups{};
 
@@ -58,11 +58,12 @@ std::optional<std::string> refuse_product(const Args& args) {
   return refuse_large(args.a, args.b, args.c);
 }
 
-/// Returns the registry entry of a product; the caller adds the differences.
+/// Returns the registry entry of a product whose shader reads `storage`; the caller adds the differences.
 template <class Args, const Shader& shader, Index tile>
-Kernel product_kernel(std::string_view id, std::string_view summary) {
+Kernel product_kernel(std::string_view id, std::string_view summary, DType storage = DType::f32) {
   return {.id = id,
           .arithmetic = kShaderArithmetic,
+          .storage = storage,
           .summary = summary,
           .run = &run_typed<Args, &run_product<Args, shader, tile>>,
           .refuse = &refuse_typed<Args, &refuse_product<Args, tile>>,

@@ -8,9 +8,9 @@ shared float tile_b[16][16];  // [p][column]
 float load_a(uint row, uint p) {
   if (row >= m || p >= k) return 0;
 #if A_TRANSPOSED
-  return a[a_first + p * a_ld + row];
+  return LOADED(a[a_first + p * a_ld + row]);
 #else
-  return a[a_first + row * a_ld + p];
+  return LOADED(a[a_first + row * a_ld + p]);
 #endif
 }
 
@@ -21,9 +21,9 @@ float load_b(uint p, uint column) {
 #elif defined(B_NF4)
   return weight(p, column);
 #elif B_TRANSPOSED
-  return b[b_first + column * b_ld + p];
+  return LOADED(b[b_first + column * b_ld + p]);
 #else
-  return b[b_first + p * b_ld + column];
+  return LOADED(b[b_first + p * b_ld + column]);
 #endif
 }
 
@@ -45,5 +45,5 @@ void main() {
     [[unroll]] for (uint p = 0; p < 16; ++p) sum = accumulate(sum, tile_a[ly][p], tile_b[p][lx]);
     barrier();
   }
-  if (row < m && column < n) c[c_first + row * c_ld + column] = finished(sum, row, column);
+  if (row < m && column < n) c[c_first + row * c_ld + column] = STORE_C(finished(sum, row, column));
 }

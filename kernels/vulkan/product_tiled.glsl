@@ -1,22 +1,23 @@
 // BLOCK x BLOCK outputs per workgroup of 16x16 invocations, each with (BLOCK/16)^2 outputs in registers: S x S squares
 // of 4x4, 64 apart. DEPTH terms of the sum at a time pass through shared memory; the next terms are fetched while the
 // current ones are used. Sums run over p in order, so the result does not depend on BLOCK. Loops are unrolled to
-// constant trip counts: drivers' optimizers then keep the sums in registers.
+// constant trip counts: drivers' optimizers then keep the sums in registers. 16-bit elements are widened as they are
+// fetched, once each: the tiles in shared memory are float32 in every variant.
 #extension GL_EXT_control_flow_attributes : require
 layout(local_size_x = 16, local_size_y = 16) in;
 
-// True if every row of A, B, C and the addend starts at a multiple of 16 bytes: loads and stores then move four
-// elements.
+// True if every row of A, B, C and the addend starts at a multiple of four elements: loads and stores then move four
+// of them, 16 or 8 bytes.
 layout(constant_id = 0) const bool VECTOR = false;
-layout(set = 0, binding = 0) readonly buffer A4 { vec4 a4[]; };
+layout(set = 0, binding = 0) readonly buffer A4 { STORED4 a4[]; };
 #ifndef B_NF4
-layout(set = 0, binding = 1) readonly buffer B4 { vec4 b4[]; };
+layout(set = 0, binding = 1) readonly buffer B4 { STORED4 b4[]; };
 #endif
 #ifdef AFFINE
-layout(set = 0, binding = 2) buffer C4 { vec4 c4[]; };
-layout(set = 0, binding = 3) readonly buffer Addend4 { vec4 addend4[]; };
+layout(set = 0, binding = 2) buffer C4 { STORED4_C c4[]; };
+layout(set = 0, binding = 3) readonly buffer Addend4 { STORED4 addend4[]; };
 #else
-layout(set = 0, binding = 2) writeonly buffer C4 { vec4 c4[]; };
+layout(set = 0, binding = 2) writeonly buffer C4 { STORED4_C c4[]; };
 #endif
 
 const uint S = BLOCK / 64;
@@ -27,19 +28,19 @@ shared vec4 tile_a[DEPTH * PITCH];  // [p][row]
 shared vec4 tile_b[DEPTH * PITCH];  // [p][column]
 
 // Defines `vec4 name(r, s)`: elements (r, s) to (r, s + 3) of a stored matrix, 0 outside it.
-#define DEFINE_FETCH(name, data, data4, first, ld, rows, columns)      \
-  vec4 name(uint r, uint s) {                                          \
-    vec4 v = vec4(0);                                                  \
-    if (r >= rows || s >= columns) return v;                           \
-    const uint at = first + r * ld + s;                                \
-    if (s + 3 < columns) {                                             \
-      if (VECTOR) return data4[at >> 2];                               \
-      return vec4(data[at], data[at + 1], data[at + 2], data[at + 3]); \
-    }                                                                  \
-    v.x = data[at];                                                    \
-    if (s + 1 < columns) v.y = data[at + 1];                           \
-    if (s + 2 < columns) v.z = data[at + 2];                           \
-    return v;                                                          \
+#define DEFINE_FETCH(name, data, data4, first, ld, rows, columns)                                      \
+  vec4 name(uint r, uint s) {                                                                          \
+    vec4 v = vec4(0);                                                                                  \
+    if (r >= rows || s >= columns) return v;                                                           \
+    const uint at = first + r * ld + s;                                                                \
+    if (s + 3 < columns) {                                                                             \
+      if (VECTOR) return LOADED4(data4[at >> 2]);                                                      \
+      return vec4(LOADED(data[at]), LOADED(data[at + 1]), LOADED(data[at + 2]), LOADED(data[at + 3])); \
+    }                                                                                                  \
+    v.x = LOADED(data[at]);                                                                            \
+    if (s + 1 < columns) v.y = LOADED(data[at + 1]);                                                   \
+    if (s + 2 < columns) v.z = LOADED(data[at + 2]);                                                   \
+    return v;                                                                                          \
   }
 
 // The vector that invocation t moves: its position in the operand (origin: first row or column of this workgroup's
@@ -85,17 +86,19 @@ void store(uint row, uint column, vec4 v) {
   const uint at = c_first + row * c_ld + column;
   if (VECTOR && column + 3 < n) {
 #ifdef AFFINE
-    const vec4 plus = add == 0 ? vec4(0) : add == 1 ? addend4[addend_first + row * addend_ld + column >> 2] : c4[at >> 2];
-    c4[at >> 2] = fma(vec4(scale), v, plus);
+    const vec4 plus = add == 0   ? vec4(0)
+                      : add == 1 ? LOADED4(addend4[addend_first + row * addend_ld + column >> 2])
+                                 : LOADED4(c4[at >> 2]);
+    c4[at >> 2] = STORE4_C(fma(vec4(scale), v, plus));
 #else
-    c4[at >> 2] = v;
+    c4[at >> 2] = STORE4_C(v);
 #endif
     return;
   }
-  c[at] = finished(v.x, row, column);
-  if (column + 1 < n) c[at + 1] = finished(v.y, row, column + 1);
-  if (column + 2 < n) c[at + 2] = finished(v.z, row, column + 2);
-  if (column + 3 < n) c[at + 3] = finished(v.w, row, column + 3);
+  c[at] = STORE_C(finished(v.x, row, column));
+  if (column + 1 < n) c[at + 1] = STORE_C(finished(v.y, row, column + 1));
+  if (column + 2 < n) c[at + 2] = STORE_C(finished(v.z, row, column + 2));
+  if (column + 3 < n) c[at + 3] = STORE_C(finished(v.w, row, column + 3));
 }
 
 void main() {

@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "contract/certificates/elements.hpp"
 #include "contract/projection.hpp"
 #include "core/bounded.hpp"
 
@@ -96,7 +97,8 @@ Sides sides_of(View<const float> a, View<const float> b, View<const float> c) {
 /// Computes the bound of a row from its magnitude. Holds sums over j and p of rounding errors, relative and absolute.
 class RowBound {
  public:
-  RowBound(View<const float> a, View<const float> c, const Sides& sides, const ProductTerms& terms) : a_(a) {
+  RowBound(View<const float> a, View<const float> c, const Sides& sides, const ProductTerms& terms)
+      : a_(a), c_(c), store_(storage_rounding(terms.result)) {
     const Roundings& r = Roundings::current();
     const double n = static_cast<double>(c.dim(1)), k = static_cast<double>(a.dim(1)), growth = r.growth(k);
     const double inputs = (2 + r.input_unit) * r.input_unit;
@@ -110,6 +112,8 @@ class RowBound {
     const double tiny = r.of.flushes_subnormals ? r.input_floor : r.input_unit * r.input_floor;
     const double larger = (1 + growth) * (1 + r.unit);
     per_magnitude_ = (tiny * terms.range + terms.absolute) * n * larger;
+    per_store_ = std::min(kLambda, root) * (1 + 0x1p-30);
+    flush_ = r.of.flushes_subnormals ? store_.smallest : 0;
     absolute_ = (n * (k * r.underflow + k * r.flush) * terms.operations + tiny * (root * sides.norms + n * k * tiny)) *
                 larger * terms.range;
   }
@@ -117,12 +121,25 @@ class RowBound {
     double bound = relative_ * magnitude + absolute_;
     if (per_magnitude_ > 0)
       for (Index p = 0; p < a_.dim(1); ++p) bound += per_magnitude_ * std::fabs(static_cast<double>(a_(i, p)));
+    if (store_.unit > 0) bound += per_store_ * store_norm(i);
     return bound;
   }
 
  private:
-  View<const float> a_;
-  double relative_, per_magnitude_, absolute_;
+  /// Returns ||s_i||_2 of the errors that the store of row i made.
+  double store_norm(Index i) const {
+    double squares = 0;
+    for (Index j = 0; j < c_.dim(1); ++j) {
+      const double size = std::max(std::fabs(static_cast<double>(c_(i, j))), store_.smallest);
+      const double error = store_.unit * (finite(size) ? binade(size) : size) + flush_;
+      squares += error * error;
+    }
+    return std::sqrt(squares);
+  }
+
+  View<const float> a_, c_;
+  StorageRounding store_;
+  double relative_, per_magnitude_, absolute_, per_store_, flush_;
 };
 
 Certified violated(Index row, double left, double right, double bound) {
@@ -185,7 +202,8 @@ class NonfiniteCheck {
     const double inputs = 1 + r.input_unit;
     const double grown = sum * inputs * inputs * (1 + r.unit) * (1 + r.growth(static_cast<double>(a_.dim(1)))) *
                          (1 + 0x1p-20) * terms_.range;
-    return !(grown <= r.largest) || highest * inputs > r.input_largest;
+    const double most = std::min(r.largest, storage_rounding(terms_.result).limit);
+    return !(grown <= most) || highest * inputs > r.input_largest;
   }
 
   /// Returns the sum of the products with a non-finite factor: NaN, an infinity, or 0 if there is none.
@@ -266,6 +284,11 @@ Certified freivalds(View<const float> a, View<const float> b, View<const float> 
     return violated(i, left, right, limit);
   }
   return {};
+}
+
+Certified freivalds(const StorageView& a, const StorageView& b, const StorageView& c) {
+  const Widened left(a), right(b), result(c);
+  return freivalds(left.view(), right.view(), result.view(), {.result = c.dtype()});
 }
 
 namespace {

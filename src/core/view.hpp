@@ -96,6 +96,11 @@ class StorageView {
   constexpr Index size() const { return bytes_.size(); }
   constexpr Index extent() const { return bytes_.extent(); }
   constexpr bool contiguous() const { return bytes_.contiguous(); }
+  /// As View::transposed() and View::column().
+  constexpr StorageView transposed() const {
+    return {dtype_, data(), Shape{dim(1), dim(0)}, Shape{stride(1), stride(0)}};
+  }
+  constexpr StorageView column() const { return {dtype_, data(), Shape{dim(0), 1}, Shape{stride(0), 1}}; }
   /// Returns a typed view; T must match dtype().
   template <class T>
   View<T> as() const {

@@ -27,12 +27,17 @@ Factors factors_of(const Problem& problem, ProductForm form) {
   return {factor(problem, 0, form.a_transposed), factor(problem, 1, form.b_transposed)};
 }
 
-Problem product_of(const OpDescriptor& op, const Matrix& a, const Matrix& b, ProductForm form) {
-  Problem problem{&op, {a.rows, a.columns}, {}, std::vector<std::vector<float>>(3)};
+Problem product_of(const OpDescriptor& op, DType storage, const Matrix& a, const Matrix& b, ProductForm form) {
+  Problem problem{&op, {a.rows, a.columns}, {}, std::vector<std::vector<float>>(3), storage};
   if (op.dims.size() == 3) problem.dims.push_back(b.columns);
   problem.values[0] = form.a_transposed ? transposed(a).values : a.values;
   problem.values[1] = form.b_transposed ? transposed(b).values : b.values;
   return problem;
+}
+
+/// Returns a problem of the operation under test, in the kernel's storage format, which holds all of a and b.
+Problem product_of(const Trial& trial, const Matrix& a, const Matrix& b, ProductForm form) {
+  return product_of(trial.op(), trial.kernel().storage, a, b, form);
 }
 
 Shape product_shape(const Problem& problem) { return problem.shape(2); }
@@ -48,7 +53,7 @@ Outcome product_identity(Trial& trial, ProductForm form) {
   Problem problem = trial.problem();
   if (!trial.holds_floats()) problem = trial.problem(Strategy::exact_integers);
   const Matrix whole = factors_of(problem, form).a, a = columns_of(whole, 0, std::min(whole.columns, kMaxOfIdentity));
-  const Problem identity = product_of(trial.op(), a, identity_matrix(a.columns), form);
+  const Problem identity = product_of(trial, a, identity_matrix(a.columns), form);
   const Run run = trial.run(identity);
   std::vector<Bounded> want(a.values.size());
   for (std::size_t i = 0; i < want.size(); ++i) want[i] = Bounded::input(a.values[i]);
@@ -59,7 +64,7 @@ Outcome product_identity_of_vector(Trial& trial) {
   Problem problem = trial.problem();
   if (!trial.holds_floats()) problem = trial.problem(Strategy::exact_integers);
   const Matrix whole = factors_of(problem, {}).b, x = rows_of(whole, 0, std::min(whole.rows, kMaxOfIdentity));
-  const Problem identity = product_of(trial.op(), identity_matrix(x.rows), x, {});
+  const Problem identity = product_of(trial, identity_matrix(x.rows), x, {});
   const Run run = trial.run(identity);
   std::vector<Bounded> want(x.values.size());
   for (std::size_t i = 0; i < want.size(); ++i) want[i] = Bounded::input(x.values[i]);
@@ -73,7 +78,7 @@ Outcome product_scaling(Trial& trial, ProductForm form) {
   const int s = static_cast<int>(random.between(-4, 4)), t = static_cast<int>(random.between(-4, 4));
   for (float& x : f.a.values) x = std::ldexp(x, s);
   for (float& x : f.b.values) x = std::ldexp(x, t);
-  return trial.scales(problem, product_of(trial.op(), f.a, f.b, form), {s + t});
+  return trial.scales(problem, product_of(trial, f.a, f.b, form), {s + t});
 }
 
 // Bits only on exact inputs: correct kernels evaluate edge rows in another order than inner rows (OpenBLAS does).
@@ -88,7 +93,7 @@ Outcome product_row_permutation(Trial& trial, ProductForm form) {
   for (Index i = 0; i < f.a.rows; ++i)
     for (Index p = 0; p < f.a.columns; ++p) moved(to[static_cast<std::size_t>(i)], p) = f.a(i, p);
   const Run plain = trial.run(problem);
-  const Problem permuted = product_of(trial.op(), moved, f.b, form);
+  const Problem permuted = product_of(trial, moved, f.b, form);
   const Run run = trial.run(permuted);
   Matrix want(f.a.rows, f.b.columns);
   for (Index i = 0; i < want.rows; ++i)
@@ -106,17 +111,20 @@ Outcome product_linearity(Trial& trial, ProductForm form) {
   Factors f = factors_of(trial.problem(), form);
   Random random = trial.random("linearity");
   Matrix other(f.b.rows, f.b.columns), both = other;
-  // Multiples of 2^-10 below 2^12: any two of them add exactly.
-  const auto on_grid = [](double x) {
-    return static_cast<float>(std::ldexp(std::round(std::ldexp(std::fmod(x, 4096.0), 10)), -10));
+  // Multiples of 2^-10 below 2^12 in float32: any two of them add exactly. 16-bit formats have coarser grids.
+  const DType storage = trial.kernel().storage;
+  const int fine = storage == DType::f16 ? 6 : storage == DType::bf16 ? 5 : 10;
+  const double limit = storage == DType::f16 ? 16 : storage == DType::bf16 ? 4 : 4096;
+  const auto on_grid = [&](double x) {
+    return static_cast<float>(std::ldexp(std::round(std::ldexp(std::fmod(x, limit), fine)), -fine));
   };
   for (std::size_t i = 0; i < other.values.size(); ++i) {
     f.b.values[i] = on_grid(f.b.values[i]);
     other.values[i] = on_grid(random.gaussian());
     both.values[i] = f.b.values[i] + other.values[i];
   }
-  const Problem first = product_of(trial.op(), f.a, f.b, form), second = product_of(trial.op(), f.a, other, form),
-                sum = product_of(trial.op(), f.a, both, form);
+  const Problem first = product_of(trial, f.a, f.b, form), second = product_of(trial, f.a, other, form),
+                sum = product_of(trial, f.a, both, form);
   std::vector<double> parts = widened(trial.run(first).outputs[0]);
   add(parts, widened(trial.run(second).outputs[0]));
   const std::vector<double> whole = widened(trial.run(sum).outputs[0]);
@@ -130,7 +138,7 @@ Outcome product_transposition(Trial& trial, ProductForm form) {
   const Problem problem = trial.problem();
   const Factors f = factors_of(problem, form);
   const Run plain = trial.run(problem);
-  const Problem mirrored = product_of(trial.op(), transposed(f.b), transposed(f.a), form);
+  const Problem mirrored = product_of(trial, transposed(f.b), transposed(f.a), form);
   const Run run = trial.run(mirrored);
   Matrix c(f.a.rows, f.b.columns);
   c.values = plain.outputs[0];
@@ -153,7 +161,7 @@ Outcome product_block_additivity(Trial& trial, ProductForm form) {
       for (Index i = 0; i < a.rows; ++i) a(i, p - from) = f.a(i, p);
       for (Index j = 0; j < b.columns; ++j) b(p - from, j) = f.b(p, j);
     }
-    return product_of(trial.op(), a, b, form);
+    return product_of(trial, a, b, form);
   };
   const Problem head = part(0, cut), tail = part(cut, k);
   std::vector<double> parts = widened(trial.run(head).outputs[0]);
@@ -195,17 +203,27 @@ View<const float> matrix(const Shape& shape, const std::vector<float>& values, b
   return stored_transposed ? stored.transposed() : stored;
 }
 
-/// True if the integers are so small that every sum of their products is a float, the premise of Freivalds' check
-/// modulo a prime.
-bool sums_are_exact(const Block& whole) {
-  const auto largest = [](const View<const float>& v) {
-    float most = 0;
-    for (Index i = 0; i < v.dim(0); ++i)
-      for (Index j = 0; j < v.dim(1); ++j)
-        most = v(i, j) == std::trunc(v(i, j)) ? std::max(most, std::fabs(v(i, j))) : INFINITY;
-    return static_cast<double>(most);
-  };
-  return largest(whole.a) * largest(whole.b) * static_cast<double>(whole.a.dim(1)) < 0x1p24;
+/// Returns the largest sum of magnitudes along a row, infinite if an element is no integer; with `each`, the largest
+/// magnitude.
+double largest_sum(const View<const float>& v, bool each) {
+  double most = 0;
+  for (Index i = 0; i < v.dim(0); ++i) {
+    double sum = 0;
+    for (Index j = 0; j < v.dim(1); ++j) {
+      const double x = v(i, j) == std::trunc(v(i, j)) ? std::fabs(v(i, j)) : INFINITY;
+      sum = each ? std::max(sum, x) : sum + x;
+    }
+    most = std::max(most, sum);
+  }
+  return most;
+}
+
+/// True if the integers are so small that every sum of their products is an integer that C stores as it is, the premise
+/// of Freivalds' check modulo a prime.
+bool sums_are_exact(const Block& whole, DType stored) {
+  const double limit = stored == DType::f16 ? 0x1p11 : stored == DType::bf16 ? 0x1p8 : 0x1p24;
+  return largest_sum(whole.a, false) * largest_sum(whole.b, true) <= limit ||
+         largest_sum(whole.a, true) * largest_sum(whole.b.transposed(), false) <= limit;
 }
 
 /// Finds the first wrong element of a block that fails its check.
@@ -241,14 +259,49 @@ const CheckDraws kLarge("large", {.strategies = {Strategy::exact_integers},
 
 }  // namespace
 
+void make_sums_storable(Matrix& a, Matrix& b, DType stored, Random random) {
+  if (stored == DType::f32) return;
+  // 16 integers below 2^7 add up to at most 2^11, which f16 holds; below 2^4, to 2^8 of bf16. One term is a bias.
+  constexpr Index kTerms = 15;
+  const int limit = stored == DType::f16 ? 128 : 16;
+  const auto selects = [](const Matrix& x) {
+    return std::ranges::all_of(x.values, [](float v) { return std::fabs(v) <= 1; });
+  };
+  const auto narrow = [&](Matrix& x) {
+    for (float& v : x.values) v = std::copysign(static_cast<float>(static_cast<int>(std::fabs(v)) % limit), v);
+  };
+  const auto keep_few = [&](Matrix& x, auto at, Index lines, Index length) {
+    std::ranges::fill(x.values, 0.0F);
+    for (Index line = 0; line < lines && length > 0; ++line)
+      for (Index term = 0; term < kTerms; ++term)
+        at(line, random.between(0, length - 1)) = random.chance(0.5) ? 1.0F : -1.0F;
+  };
+  if (selects(a)) {
+    keep_few(
+        a, [&](Index i, Index p) -> float& { return a(i, p); }, a.rows, a.columns);
+    narrow(b);
+  } else {
+    keep_few(
+        b, [&](Index j, Index p) -> float& { return b(p, j); }, b.columns, b.rows);
+    narrow(a);
+  }
+}
+
 Outcome product_large(Trial& trial, ProductForm form) {
-  const Problem problem = trial.problem();
+  Problem problem = trial.problem();
+  const bool drawn = drawn_exact(trial);
+  const DType stored = problem.dtype(2);
+  if (drawn && stored != DType::f32) {
+    Factors f = factors_of(problem, form);
+    make_sums_storable(f.a, f.b, stored, trial.random("terms"));
+    problem = product_of(trial, f.a, f.b, form);
+  }
   const Run run = trial.run(problem);
   const Block whole{matrix(problem.shape(0), problem.values[0], form.a_transposed),
                     matrix(problem.shape(1), problem.values[1], form.b_transposed),
                     matrix(product_shape(problem), run.outputs[0], false)};
   // Drawn values are exact by their strategy; the values of a replay file need not be.
-  if (!drawn_exact(trial) && (trial.kernel().arithmetic.accumulator != Format::f32 || !sums_are_exact(whole)))
+  if (!drawn && (trial.kernel().arithmetic.accumulator != Format::f32 || !sums_are_exact(whole, stored)))
     return Outcome::not_applicable("the inputs are not integers whose sums of products are exact");
   return exact_product(product_name(trial), product_shape(problem).rank(), whole.a, whole.b, whole.c);
 }
@@ -268,7 +321,8 @@ Outcome product_equals_matmul(Trial& trial, ProductForm form) {
   const Problem problem = trial.problem();
   const Factors f = factors_of(problem, form);
   const Run run = trial.run(problem);
-  const std::vector<std::vector<Bounded>> want = trial.oracle(product_of(operation("matmul"), f.a, f.b, ProductForm{}));
+  const std::vector<std::vector<Bounded>> want =
+      trial.oracle(product_of(operation("matmul"), problem.dtype(2), f.a, f.b, ProductForm{}));
   return compare(Tier::worst_case, product_name(trial), product_shape(problem), run.outputs[0], want[0]);
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "falsify/engine/trial.hpp"
+#include "falsify/properties/shared/matrices.hpp"
 
 namespace assay::falsify {
 
@@ -34,6 +35,9 @@ Outcome product_large(Trial& trial, ProductForm form);
 /// The same for any matrices: c [m, n] = a [m, k] · b [k, n], if integers make every sum of products a float; `rank` is
 /// the rank of c's tensor.
 Outcome exact_product(std::string_view tensor, int rank, View<const float> a, View<const float> b, View<const float> c);
+/// Makes sums of products, and one integer more, integers that a 16-bit format holds: at most 15 terms of a sum are not
+/// zero, and factors are small. Does nothing for float32, whose exact integers need no change.
+void make_sums_storable(Matrix& a, Matrix& b, DType stored, Random random);
 /// The result equals the oracle of the plain product of the factors laid out as [m, k] and [k, n].
 Outcome product_equals_matmul(Trial& trial, ProductForm form);
 

@@ -1,6 +1,9 @@
 // Elements of tensors in any storage format, for certificates.
 #pragma once
 
+#include <limits>
+#include <vector>
+
 #include "core/half.hpp"
 #include "core/view.hpp"
 
@@ -15,13 +18,38 @@ double element(const StorageView& v, I... index) {
   }
 }
 
-/// Rounding error of a store: relative for values of at least `smallest`, unit * smallest below.
+/// Rounding error of a store: relative for values of at least `smallest`, unit * smallest below. From `limit` on the
+/// stored value is infinite.
 struct StorageRounding {
-  double unit, smallest;
+  double unit, smallest, limit;
 };
 inline StorageRounding storage_rounding(DType dtype) {
-  if (dtype == DType::f16) return {0x1p-11, 0x1p-14};
-  return {dtype == DType::bf16 ? 0x1p-8 : 0, 0x1p-126};
+  if (dtype == DType::f16) return {0x1p-11, 0x1p-14, 65520};
+  if (dtype == DType::bf16) return {0x1p-8, 0x1p-126, 0x1.ffp127};
+  return {0, 0x1p-126, std::numeric_limits<double>::infinity()};
 }
+
+/// A matrix as floats: in place if it is stored so, otherwise a dense copy.
+class Widened {
+ public:
+  explicit Widened(const StorageView& matrix) {
+    if (matrix.dtype() == DType::f32) {
+      view_ = matrix.as<const float>();
+      return;
+    }
+    values_.reserve(static_cast<std::size_t>(matrix.size()));
+    for (Index i = 0; i < matrix.dim(0); ++i)
+      for (Index j = 0; j < matrix.dim(1); ++j) values_.push_back(static_cast<float>(element(matrix, i, j)));
+    view_ = {values_.data(), matrix.shape()};
+  }
+  Widened(const Widened&) = delete;
+  Widened& operator=(const Widened&) = delete;
+
+  View<const float> view() const { return view_; }
+
+ private:
+  std::vector<float> values_;
+  View<const float> view_;
+};
 
 }  // namespace assay::contract
