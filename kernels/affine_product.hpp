@@ -19,7 +19,7 @@ struct ProductTerm {
 /// C = scale op(A) · op(B) + addend for C [m,n], op(A) [m,k], op(B) [k,n] with rows of unit stride. A, B and the addend
 /// are of one storage format, C of the same or of float32; sums are float32 and rounded once, at the store. C shares no
 /// memory with A or B. k = 0 gives C = addend. Products of layers in 16 bits with adapters in float32 (lora.hpp) have A
-/// and B of two formats, or a second term; only the back ends' products for them take these.
+/// and B of two formats, or a second term; only products in 16 bits take these.
 struct AffineProduct {
   StorageView a;
   bool a_transposed = false;  ///< A is stored [k,m]

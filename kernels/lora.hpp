@@ -25,22 +25,6 @@ void lora_linear_by(const ops::LoraLinearArgs& args, Device& device) {
   multiply({.a = args.t, .b = args.b, .b_transposed = true, .c = args.y, .scale = scale, .addend = args.y}, device);
 }
 
-/// The same for x, weight, bias and y in 16 bits and an adapter in float32, as two products: t = x · Aᵀ with x widened,
-/// then y = x · Wᵀ + bias + alpha / r t · Bᵀ in one set of float32 sums. t and y are rounded once, t to float32.
-/// Error: the contract's bound. 2 s (in (out + r) + r out) operations.
-template <void (*multiply)(const AffineProduct&, Device&)>
-void lora_linear_in_one_rounding(const ops::LoraLinearArgs& args, Device& device) {
-  const float scale = lora_scale(args.alpha, args.r);
-  multiply({.a = args.x, .b = args.a, .b_transposed = true, .c = args.t}, device);
-  multiply({.a = args.x,
-            .b = args.weight,
-            .b_transposed = true,
-            .c = args.y,
-            .addend = args.bias,
-            .second = {.a = args.t, .b = args.b, .b_transposed = true, .scale = scale}},
-           device);
-}
-
 /// g = alpha / r dy · B, dx = dy · W, dx += g · A, dA = gᵀ · x, dB = alpha / r dyᵀ · t
 ///   x, dx (s,in), weight (out,in), a, da (r,in), b, db (out,r), t (s,r), dy (s,out): float32, rows dense; outputs
 ///   share no memory with anything. Scratch for g: 4 s r bytes. Error: the contract's bound. 2 s (in out + 2 r (in +
@@ -53,19 +37,6 @@ void lora_linear_backward_by(const ops::LoraLinearBackwardArgs& args, Device& de
   multiply({.a = args.dy, .b = args.b, .c = g, .scale = scale}, device);
   multiply({.a = args.dy, .b = args.weight, .c = args.dx}, device);
   multiply({.a = g, .b = args.a, .c = args.dx, .addend = args.dx}, device);
-  multiply({.a = g, .a_transposed = true, .b = args.x, .c = args.da}, device);
-  multiply({.a = args.dy, .a_transposed = true, .b = args.t, .c = args.db, .scale = scale}, device);
-}
-
-/// The same for x, weight, dy and dx in 16 bits and an adapter in float32: dx = dy · W + g · A in one set of float32
-/// sums, rounded once; g, dA and dB are float32 sums of widened x and dy.
-template <void (*multiply)(const AffineProduct&, Device&)>
-void lora_linear_backward_in_one_rounding(const ops::LoraLinearBackwardArgs& args, Device& device) {
-  const float scale = lora_scale(args.alpha, args.r);
-  const Buffer scratch = device.allocate(static_cast<std::size_t>(args.s * args.r) * sizeof(float));
-  const View<float> g(static_cast<float*>(scratch.address()), {args.s, args.r});
-  multiply({.a = args.dy, .b = args.b, .c = g, .scale = scale}, device);
-  multiply({.a = args.dy, .b = args.weight, .c = args.dx, .second = {.a = g, .b = args.a}}, device);
   multiply({.a = g, .a_transposed = true, .b = args.x, .c = args.da}, device);
   multiply({.a = args.dy, .a_transposed = true, .b = args.t, .c = args.db, .scale = scale}, device);
 }

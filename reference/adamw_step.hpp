@@ -12,15 +12,15 @@ namespace assay::reference {
 
 /// m' = beta1 m + (1 - beta1) g, v' = beta2 v + (1 - beta2) g^2,
 /// p' = (1 - lr weight_decay) p - lr / (1 - beta1^step) m' / (sqrt(v') / sqrt(1 - beta2^step) + eps); all [n]; p, m and
-/// v in place. Constants are formed in double from float32 parameters and rounded once, or as quotients and roots in
+/// v in place; rounded [copies, n] is overwritten with p'. Constants are formed in double from float32 parameters and rounded once, or as quotients and roots in
 /// float32. Bounds also hold for means in any order of weighted_mean, for lr m^ / (sqrt(v^) + eps) with m^ = m' / (1 -
 /// beta1^step) and v^ = v' / (1 - beta2^step), for lr sqrt(1 - beta2^step) / (1 - beta1^step) m' / (sqrt(v') + eps
 /// sqrt(1 - beta2^step)), and for a decay that is subtracted: p - lr weight_decay p, or p - lr (m^ / (sqrt(v^) + eps) +
 /// weight_decay p).
 /// Source: Loshchilov & Hutter, ICLR 2019, algorithm 2; Kingma & Ba, ICLR 2015, section 2 (the third of these updates).
 template <class T>
-void adamw_step(View<T> p, View<T> m, View<T> v, View<const T> g, double lr, double beta1, double beta2, double eps,
-                double weight_decay, double step) {
+void adamw_step(View<T> p, View<T> m, View<T> v, View<const T> g, View<T> rounded, double lr, double beta1,
+                double beta2, double eps, double weight_decay, double step) {
   const auto f32 = [](double x) { return static_cast<double>(static_cast<float>(x)); };
   const double corrected1 = 1 - std::pow(f32(beta1), step), corrected2 = 1 - std::pow(f32(beta2), step);
   const T keep1(f32(beta1)), take1(1 - f32(beta1)), keep2(f32(beta2)), take2(1 - f32(beta2)), rate(f32(lr)),
@@ -44,6 +44,7 @@ void adamw_step(View<T> p, View<T> m, View<T> v, View<const T> g, double lr, dou
                   any_order(scaled_quotient(rate, mean, spread), scaled_quotient(whole, m(i), T(rms + small_root))));
     const T together = T(rate * T(quotient(mean, spread) + of_weights * p(i)));
     p(i) = any_order(T(decay * p(i) - update), any_order(T(T(p(i) - T(decayed * p(i))) - update), T(p(i) - together)));
+    for (Index c = 0; c < rounded.dim(0); ++c) rounded(c, i) = p(i);
   }
 }
 

@@ -239,7 +239,7 @@ Fill first_step(double gradient) {
                 return static_cast<float>(gradient * (2 * random.uniform() - 1));
               });
 }
-Sample parameters(Random& random) { return {{random.between(4, 16)}, {1e-3, 0.9, 0.999, 1e-8, 0.01, 1}}; }
+Sample parameters(Random& random) { return {{random.between(4, 16), 0}, {1e-3, 0.9, 0.999, 1e-8, 0.01, 1}}; }
 bool decays(Caller&, const Problem& problem, const Outputs& got) {  // AW-001, AW-006
   for (std::size_t i = 0; i < got[0].size(); ++i) {
     const float before = problem.values[0][i];

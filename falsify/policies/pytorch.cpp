@@ -232,9 +232,9 @@ const std::vector<Rule>& rules() {
         rule("global_grad_norm", {{{1}}, {{S}}, {{S * S}}, {{S * M * S}}}),
         rule("clip_grad_norm", {{{110}, {2}}}, counted_gradients()),
         // common_optimizers.py, optim_inputs_func_adamw: lr 0.01, weight_decay 0.1; test_optim.py runs several steps.
-        rule("adamw_step", {{{55}, {1e-3, 0.9, 0.999, 1e-8, 0.01, 1}},
-                            {{55}, {1e-2, 0.9, 0.999, 1e-8, 0.01, 2}},
-                            {{55}, {1e-3, 0.9, 0.999, 1e-8, 0.1, 7}}}),
+        rule("adamw_step", {{{55, 0}, {1e-3, 0.9, 0.999, 1e-8, 0.01, 1}},
+                            {{55, 0}, {1e-2, 0.9, 0.999, 1e-8, 0.01, 2}},
+                            {{55, 0}, {1e-3, 0.9, 0.999, 1e-8, 0.1, 7}}}),
     };
     for (const auto& [op, params] : std::initializer_list<std::pair<std::string_view, std::vector<double>>>{
              {"silu", {}}, {"silu_backward", {}}, {"residual_add", {2}}, {"scale", {3.14F}}, {"accumulate", {2}}})

@@ -1,5 +1,7 @@
 // Properties of AdamW (obligations of contracts/adamw_step.yaml).
+#include <bit>
 #include <cmath>
+#include <cstdint>
 
 #include "adamw_step_obligations.hpp"
 #include "falsify/engine/trial.hpp"
@@ -8,13 +10,21 @@ namespace assay::falsify {
 namespace adamw_step {
 namespace {
 
-enum Tensor { kP, kM, kV, kG };
+enum Tensor { kP, kM, kV, kG, kRounded };
 enum Param { kLr, kBeta1, kBeta2, kEps, kDecay, kStep };
 
 double f32(double x) { return static_cast<double>(static_cast<float>(x)); }
 double decay_of(const Problem& problem) { return 1 - f32(problem.params[kLr]) * f32(problem.params[kDecay]); }
 
 double bound_of(const Bounded& b) { return b.may_overflow ? INFINITY : b.error; }
+
+/// Replaces the low bits of x, which a format drops, by half a unit of what it keeps.
+float halfway(DType dtype, float x) {
+  const std::uint32_t dropped = dtype == DType::f16 ? 13 : dtype == DType::bf16 ? 16 : 0;
+  if (dropped == 0) return x;
+  const std::uint32_t kept = std::bit_cast<std::uint32_t>(x) >> dropped << dropped;
+  return std::bit_cast<float>(kept | std::uint32_t{1} << (dropped - 1));
+}
 
 void fill(std::vector<float>& values, double scale, Random& random) {
   for (float& x : values) x = static_cast<float>(scale * random.gaussian());
@@ -25,7 +35,7 @@ void fill(std::vector<float>& values, double scale, Random& random) {
 
 /// Makes v, a mean of squares, nonnegative, except for a few values if results need not be finite. Directed: gradients
 /// and roots of v near eps, parameters at or near 0 (next to a p of 1 the update is below a last place), states of the
-/// first step and of later ones, no gradient.
+/// first step and of later ones, no gradient; parameters that stay, and whose copies are ties.
 void adamw_step::make_inputs(Problem& problem, Strategy strategy, Random& random) {
   auto &p = problem.values[kP], &m = problem.values[kM], &v = problem.values[kV], &g = problem.values[kG];
   for (float& x : v) x = std::fabs(x);
@@ -39,9 +49,12 @@ void adamw_step::make_inputs(Problem& problem, Strategy strategy, Random& random
   fill(m, random.chance(0.3) ? 0 : scale, random);
   for (float& x : v) x = static_cast<float>(std::pow(scale * random.gaussian(), 2));
   if (random.chance(0.3)) fill(v, 0, random);
-  // A rate of 0 must leave parameters of every size as they are.
+  // A rate of 0 must leave parameters of every size as they are, also those halfway between two numbers of the copy.
   const double rate = problem.params[kLr] > 0 ? problem.params[kLr] : 1;
   fill(p, random.chance(0.4) ? 0 : rate * std::ldexp(1.0, static_cast<int>(random.between(-8, 8))), random);
+  if (problem.params[kLr] == 0)
+    for (float& x : p)
+      if (random.chance(0.5)) x = halfway(problem.storage, x);
 }
 
 Outcome adamw_step::decays_only(Trial& trial) {
@@ -51,6 +64,19 @@ Outcome adamw_step::decays_only(Trial& trial) {
               problem.values[static_cast<std::size_t>(tensor)].end(), 0.0F);
   const Run run = trial.run(problem);
   return trial.against_oracle(Tier::worst_case, problem, run);
+}
+
+Outcome adamw_step::copy_aside(Trial& trial) {
+  const Problem drawn = trial.problem();
+  Problem without = drawn, with = drawn;
+  without.dims[1] = 0, with.dims[1] = 1;
+  const Run alone = trial.run(without), beside = trial.run(with);
+  Outcome outcome;
+  for (const int t : {kP, kM, kV})
+    outcome &= compare_bits(trial.op().tensors[static_cast<std::size_t>(t)].name, drawn.shape(t),
+                            beside.outputs[static_cast<std::size_t>(t)], alone.outputs[static_cast<std::size_t>(t)],
+                            "with a copy, against without one");
+  return trial.related(outcome, Related::always, {{without, alone}, {with, beside}});
 }
 
 Outcome adamw_step::first_step(Trial& trial) {
@@ -82,7 +108,7 @@ Outcome adamw_step::trajectory(Trial& trial) {
     std::fill(problem.values[static_cast<std::size_t>(tensor)].begin(),
               problem.values[static_cast<std::size_t>(tensor)].end(), 0.0F);
   const ArithmeticScope scope(trial.kernel().arithmetic);
-  std::vector<std::vector<Bounded>> state(4, std::vector<Bounded>(n));
+  std::vector<std::vector<Bounded>> state(5, std::vector<Bounded>(n));
   for (std::size_t i = 0; i < n; ++i) state[kP][i] = Bounded::input(problem.values[kP][i]);
   const double b1 = f32(problem.params[kBeta1]), b2 = f32(problem.params[kBeta2]), size = f32(problem.params[kLr]);
   double powers = 0;
@@ -92,7 +118,7 @@ Outcome adamw_step::trajectory(Trial& trial) {
     fill(problem.values[kG], 1, random);
     for (std::size_t i = 0; i < n; ++i) state[kG][i] = Bounded::input(problem.values[kG][i]);
     std::vector<View<Bounded>> views;
-    for (int tensor : {kP, kM, kV, kG})
+    for (int tensor : {kP, kM, kV, kG, kRounded})
       views.emplace_back(state[static_cast<std::size_t>(tensor)].data(), problem.shape(tensor));
     falsify::oracle("adamw_step").bounded(views, problem.params);
     const std::vector<float> before = problem.values[kP];

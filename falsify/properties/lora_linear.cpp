@@ -15,18 +15,21 @@ struct Parts {
   explicit Parts(const Problem& p) : x(p, 0), weight(p, 1), bias(p, 2), a(p, 3), b(p, 4) {}
 };
 
-Problem problem_of(const OpDescriptor& op, const Parts& p, const Matrix& a, const Matrix& b, double alpha) {
-  return {&op,
+Problem problem_of(const Trial& trial, const Parts& p, const Matrix& a, const Matrix& b, double alpha) {
+  return {&trial.op(),
           {p.x.rows, p.x.columns, p.weight.rows, a.rows, p.bias.rows},
           {alpha},
-          {p.x.values, p.weight.values, p.bias.values, a.values, b.values, {}, {}}};
+          {p.x.values, p.weight.values, p.bias.values, a.values, b.values, {}, {}},
+          trial.kernel().storage};
 }
 
-Problem linear_problem(const Matrix& x, const Matrix& weight, const Matrix& bias) {
+/// A call of linear for its oracle, whose y is rounded to the kernel's format; x and weight need not be.
+Problem linear_problem(const Trial& trial, const Matrix& x, const Matrix& weight, const Matrix& bias) {
   return {&operation("linear"),
           {x.rows, x.columns, weight.rows, bias.rows},
           {},
-          {x.values, weight.values, bias.values, {}}};
+          {x.values, weight.values, bias.values, {}},
+          trial.kernel().storage};
 }
 
 /// Makes integers whose sums are exact; one of the five tensors uses all bits. Rows of A, or of x if A is wide, select
@@ -37,10 +40,33 @@ Problem exact_problem(Trial& trial, Problem problem, int least_scale) {
   whole_scale(problem, r, least_scale, random);
   const std::size_t wide = random.below(5);
   for (std::size_t t = 0; t < 5; ++t)
-    if (t == wide) fill_wide(problem.values[t], bits_for(trial, 2 * (in + r + 1)), random);
+    if (t == wide)
+      fill_wide(problem.values[t], bits_for(trial, 2 * (in + r + 1), problem.dtype(static_cast<int>(t))), random);
     else if (t == 0 && wide == 3) problem.values[t] = one_in_each_row(s, in, random).values;
     else if (t == 3) problem.values[t] = one_in_each_row(r, in, random).values;
     else fill_signs(problem.values[t], random);
+  return problem;
+}
+
+/// Makes sums that are integers which 16-bit formats hold, for checks of stored sums: at most 7 products of x · Wᵀ are not
+/// zero, and 3 of t · Bᵀ, whose scale is at most 2. With the bias that is 14 times a sixteenth of the limit.
+Problem storable_problem(Trial& trial, Problem problem) {
+  Random random = trial.random("storable");
+  const Index s = problem.dims[0], in = problem.dims[1], out = problem.dims[2], r = problem.dims[3];
+  const int limit = whole_limit(problem.storage) / 16;
+  whole_scale(problem, r, 0, random);
+  Matrix x = few_in_each_row(s, in, 7, random), weight(out, in), bias(problem.dims[4], out),
+         b = few_in_each_row(out, r, 3, random);
+  fill_below(weight, limit, false, random);
+  if (random.chance(0.5)) {  // t takes elements of x as they are
+    x = Matrix(s, in), weight = few_in_each_row(out, in, 7, random);
+    fill_below(x, limit, false, random);
+  } else {
+    fill_below(b, limit, true, random);
+  }
+  fill_below(bias, limit, false, random);
+  problem.values[0] = x.values, problem.values[1] = weight.values, problem.values[2] = bias.values;
+  problem.values[3] = one_in_each_row(r, in, random).values, problem.values[4] = b.values;
   return problem;
 }
 
@@ -65,7 +91,8 @@ Outcome lora_linear::large(Trial& trial) {
     return Outcome::not_applicable("the inputs are not drawn as integers whose sums of products are exact");
   const Index pairs[][2] = {{0, 2}, {0, 3}, {2, 3}};  // y, t, and long sums over the rank
   const auto [first, second] = pairs[trial.random("large").below(3)];
-  const Problem problem = exact_problem(trial, trial.problem(two_large(trial, first, second)), 0);
+  const Problem drawn = trial.problem(two_large(trial, first, second)),
+                problem = drawn.storage == DType::f32 ? exact_problem(trial, drawn, 0) : storable_problem(trial, drawn);
   const Run run = trial.run(problem);
   const Parts p(problem);
   const float scale = static_cast<float>(problem.params[0] / static_cast<double>(p.a.rows));
@@ -105,7 +132,7 @@ Outcome lora_linear::zero_b(Trial& trial) {
                                          std::vector<double>(without_b.outputs[0].size())),
                                   Related::always, {{no_b, without_b}, {no_a, without_a}});
   return outcome &= compare(Tier::worst_case, "y", problem.shape(5), without_b.outputs[0],
-                            trial.oracle(linear_problem(p.x, p.weight, p.bias))[0]);
+                            trial.oracle(linear_problem(trial, p.x, p.weight, p.bias))[0]);
 }
 
 Outcome lora_linear::merged(Trial& trial) {
@@ -119,7 +146,7 @@ Outcome lora_linear::merged(Trial& trial) {
   const std::vector<Bounded> exact = trial.oracle(merge)[0];
   Matrix merged(p.weight.rows, p.weight.columns);
   for (std::size_t i = 0; i < exact.size(); ++i) merged.values[i] = static_cast<float>(exact[i].value);
-  const std::vector<Bounded> want = trial.oracle(linear_problem(p.x, merged, p.bias))[0];
+  const std::vector<Bounded> want = trial.oracle(linear_problem(trial, p.x, merged, p.bias))[0];
   std::vector<double> values, bound = bounds_of(trial.oracle(problem)[0]);
   for (Index i = 0; i < p.x.rows; ++i)
     for (Index o = 0; o < merged.rows; ++o) {
@@ -142,13 +169,13 @@ Outcome lora_linear::linear_of_saved(Trial& trial) {
   const Run run = trial.run(problem);
   const Matrix t(p.x.rows, p.a.rows, run.outputs[1]);
   return compare(Tier::statistical, "y", problem.shape(5), run.outputs[0],
-                 trial.oracle(linear_problem(beside(p.x, t), beside(p.weight, scaled(p.b, scale)), p.bias))[0]);
+                 trial.oracle(linear_problem(trial, beside(p.x, t), beside(p.weight, scaled(p.b, scale)), p.bias))[0]);
 }
 
 Outcome lora_linear::rank_doubled(Trial& trial) {
   const Problem once = trial.problem();
   const Parts p(once);
-  const Problem twice = problem_of(trial.op(), p, stacked(p.a, p.a), beside(p.b, p.b), once.params[0]);
+  const Problem twice = problem_of(trial, p, stacked(p.a, p.a), beside(p.b, p.b), once.params[0]);
   const Run one = trial.run(once), two = trial.run(twice);
   std::vector<double> bound = bounds_of(trial.oracle(once)[0]);
   add(bound, bounds_of(trial.oracle(twice)[0]));
@@ -163,11 +190,11 @@ Outcome lora_linear::ranks_add(Trial& trial) {
   if (r < 2) return trial.against_oracle(Tier::worst_case, both, trial.run(both));
   const Parts p(both);
   const Index cut = random.between(1, r - 1);
-  const Problem head = problem_of(trial.op(), p, rows_of(p.a, 0, cut), columns_of(p.b, 0, cut),
+  const Problem head = problem_of(trial, p, rows_of(p.a, 0, cut), columns_of(p.b, 0, cut),
                                   static_cast<double>(cut) * scale),
-                tail = problem_of(trial.op(), p, rows_of(p.a, cut, r), columns_of(p.b, cut, r),
+                tail = problem_of(trial, p, rows_of(p.a, cut, r), columns_of(p.b, cut, r),
                                   static_cast<double>(r - cut) * scale),
-                none = problem_of(trial.op(), p, p.a, scaled(p.b, 0.0f), both.params[0]);
+                none = problem_of(trial, p, p.a, scaled(p.b, 0.0f), both.params[0]);
   const auto sum_of = [&](const Problem& one, const Problem& other) {
     std::vector<double> sum = widened(trial.run(one).outputs[0]);
     add(sum, widened(trial.run(other).outputs[0]));

@@ -18,11 +18,12 @@ struct Parts {
 constexpr int kDx = 6, kDa = 7, kDb = 8;  // tensors; outputs 0, 1, 2
 constexpr std::string_view kNames[] = {"dx", "da", "db"};
 
-Problem problem_of(const OpDescriptor& op, const Parts& p, double alpha) {
-  return {&op,
+Problem problem_of(const Trial& trial, const Parts& p, double alpha) {
+  return {&trial.op(),
           {p.x.rows, p.x.columns, p.weight.rows, p.a.rows},
           {alpha},
-          {p.x.values, p.weight.values, p.a.values, p.b.values, p.t.values, p.dy.values, {}, {}, {}}};
+          {p.x.values, p.weight.values, p.a.values, p.b.values, p.t.values, p.dy.values, {}, {}, {}},
+          trial.kernel().storage};
 }
 
 /// Makes integers whose sums are exact; one of the six tensors uses all bits. Columns of B, or rows of dy if B is wide,
@@ -32,12 +33,33 @@ Problem exact_problem(Trial& trial, Problem problem, int least_scale) {
   const Index s = problem.dims[0], out = problem.dims[2], r = problem.dims[3];
   whole_scale(problem, r, least_scale, random);
   const std::size_t wide = random.below(6);
-  const int bits = bits_for(trial, 2 * std::max(s, out + r));
   for (std::size_t t = 0; t < 6; ++t)
-    if (t == wide) fill_wide(problem.values[t], bits, random);
+    if (t == wide)
+      fill_wide(problem.values[t], bits_for(trial, 2 * std::max(s, out + r), problem.dtype(static_cast<int>(t))),
+                random);
     else if (t == 5 && wide == 3) problem.values[t] = one_in_each_row(s, out, random).values;
     else if (t == 3) problem.values[t] = transposed(one_in_each_row(r, out, random)).values;
     else fill_signs(problem.values[t], random);
+  return problem;
+}
+
+/// Makes elements of dx integers which 16-bit formats hold: at most 7 products of dy · W are not zero, and 3 of g · A,
+/// whose g = alpha / r dy · B takes elements of dy at most twice. x and t are signs.
+Problem storable_problem(Trial& trial, Problem problem) {
+  Random random = trial.random("storable");
+  const Index s = problem.dims[0], in = problem.dims[1], out = problem.dims[2], r = problem.dims[3];
+  const int limit = whole_limit(problem.storage) / 16;
+  Matrix dy = few_in_each_row(s, out, 7, random), weight(out, in), a = few_in_each_row(in, r, 3, random);
+  fill_below(weight, limit, false, random);
+  if (random.chance(0.5)) {
+    dy = Matrix(s, out), weight = transposed(few_in_each_row(in, out, 7, random));
+    fill_below(dy, limit, false, random);
+  } else {
+    fill_below(a, limit, true, random);
+  }
+  problem.values[1] = weight.values, problem.values[2] = transposed(a).values, problem.values[5] = dy.values;
+  problem.values[3] = transposed(one_in_each_row(r, out, random)).values;
+  for (const std::size_t t : {0U, 4U}) fill_signs(problem.values[t], random);
   return problem;
 }
 
@@ -56,7 +78,8 @@ Outcome lora_linear_backward::large(Trial& trial) {
     return Outcome::not_applicable("the inputs are not drawn as integers whose sums of products are exact");
   const Index pairs[][2] = {{0, 1}, {1, 3}, {2, 3}};  // dx, dA, dB
   const auto [first, second] = pairs[trial.random("large").below(3)];
-  const Problem problem = exact_problem(trial, trial.problem(two_large(trial, first, second)), 0);
+  const Problem drawn = exact_problem(trial, trial.problem(two_large(trial, first, second)), 0),
+                problem = drawn.storage == DType::f32 ? drawn : storable_problem(trial, drawn);
   const Run run = trial.run(problem);
   const Parts p(problem);
   const float scale = static_cast<float>(problem.params[0] / static_cast<double>(p.a.rows));
@@ -92,8 +115,11 @@ Outcome lora_linear_backward::zero_b(Trial& trial) {
   std::ranges::fill(no_b.values[3], 0.0f);
   const Parts p(no_b);
   const Run run = trial.run(no_b), full = trial.run(problem);
-  const Problem product{
-      &operation("matmul"), {p.dy.rows, p.dy.columns, p.weight.columns}, {}, {p.dy.values, p.weight.values, {}}};
+  const Problem product{&operation("matmul"),
+                        {p.dy.rows, p.dy.columns, p.weight.columns},
+                        {},
+                        {p.dy.values, p.weight.values, {}},
+                        problem.storage};
   Outcome outcome = compare(Tier::worst_case, "dx", problem.shape(kDx), run.outputs[0], trial.oracle(product)[0]);
   outcome &= within("da", problem.shape(kDa), run.outputs[1], std::vector<float>(run.outputs[1].size()),
                     std::vector<double>(run.outputs[1].size()));
@@ -113,7 +139,7 @@ Outcome lora_linear_backward::rows_add(Trial& trial) {
   for (const auto& [from, to] : {std::pair{Index{0}, cut}, std::pair{cut, p.x.rows}}) {
     Parts part = p;
     for (Matrix* m : {&part.x, &part.t, &part.dy}) *m = rows_of(*m, from, to);
-    const Problem problem = problem_of(trial.op(), part, whole.params[0]);
+    const Problem problem = problem_of(trial, part, whole.params[0]);
     const Run run = trial.run(problem);
     const auto oracle = trial.oracle(problem);
     for (std::size_t o = 1; o < 3; ++o) add(sums[o], widened(run.outputs[o])), add(bounds[o], bounds_of(oracle[o]));
@@ -131,7 +157,7 @@ Outcome lora_linear_backward::rank_doubled(Trial& trial) {
   p.a = stacked(p.a, p.a);
   p.b = beside(p.b, p.b);
   p.t = beside(p.t, p.t);
-  const Problem twice = problem_of(trial.op(), p, once.params[0]);
+  const Problem twice = problem_of(trial, p, once.params[0]);
   const Run one = trial.run(once), two = trial.run(twice);
   auto want = trial.oracle(once), own = trial.oracle(twice);
   // The gradients of one adapter, halved and concatenated with themselves; halving is exact except for subnormals,

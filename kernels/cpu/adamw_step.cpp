@@ -1,4 +1,5 @@
-// One step of AdamW on the CPU. Reads four vectors and writes three: bound by memory bandwidth.
+// One step of AdamW on the CPU. Reads four vectors and writes three, and a copy of one where it is asked for: bound by
+// memory bandwidth.
 #include "ops/adamw_step.hpp"
 
 #include <cmath>
@@ -11,14 +12,16 @@
 #endif
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
-#include "kernels/cpu/simd-inl.hpp"
+#include "kernels/cpu/storage-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace assay::cpu::of_adamw_step::HWY_NAMESPACE {
 using namespace cpu::HWY_NAMESPACE;
 namespace {
 
-void step_all(Index n, const AdamwConstants& c, float* p, float* m, float* v, const float* g) {
+/// The step, and the new p in S to `rounded` unless that is null.
+template <class S>
+void step_to(Index n, const AdamwConstants& c, float* p, float* m, float* v, const float* g, S* rounded) {
   const hn::ScalableTag<float> d;
   using V = hn::Vec<decltype(d)>;
   const Index lanes = static_cast<Index>(hn::Lanes(d));
@@ -37,6 +40,7 @@ void step_all(Index n, const AdamwConstants& c, float* p, float* m, float* v, co
     hn::StoreU(vp, d, p + i);
     hn::StoreU(vm, d, m + i);
     hn::StoreU(vv, d, v + i);
+    if (rounded != nullptr) store(d, vp, rounded + i);
   }
   if (i == n) return;
   const auto rest = hn::FirstN(d, static_cast<std::size_t>(n - i));
@@ -45,6 +49,14 @@ void step_all(Index n, const AdamwConstants& c, float* p, float* m, float* v, co
   store_masked(vp, d, p + i, rest);
   store_masked(vm, d, m + i, rest);
   store_masked(vv, d, v + i, rest);
+  if (rounded != nullptr) store_first(d, vp, rounded + i, static_cast<std::size_t>(n - i));
+}
+
+void step_all(const ops::AdamwStepArgs& args, const AdamwConstants& c) {
+  with_storage(args.rounded.dtype(), [&]<class S>(S) {
+    step_to(args.n, c, args.p.data(), args.m.data(), args.v.data(), args.g.data(),
+            args.copies > 0 ? args.rounded.as<S>().data() : nullptr);
+  });
 }
 
 }  // namespace
@@ -61,15 +73,21 @@ using ops::AdamwStepArgs;
 
 void highway(const AdamwStepArgs& args, Device&) {
   if (args.n == 0) return;
-  HWY_DYNAMIC_DISPATCH(step_all)
-  (args.n, adamw_constants(args), args.p.data(), args.m.data(), args.v.data(), args.g.data());
+  HWY_DYNAMIC_DISPATCH(step_all)(args, adamw_constants(args));
 }
 
-const KernelRegistration highway_kernel{{.id = "adamw_step/cpu/highway",
-                                         .arithmetic = {.functions = FunctionLibrary::highway},
-                                         .summary = "one vector loop, one thread",
-                                         .run = &run_typed<AdamwStepArgs, &highway>,
-                                         .priority = 1}};
+KernelRegistration add(DType storage, std::string_view id) {
+  return KernelRegistration({.id = id,
+                             .arithmetic = {.functions = FunctionLibrary::highway},
+                             .storage = storage,
+                             .summary = "one vector loop, one thread",
+                             .run = &run_typed<AdamwStepArgs, &highway>,
+                             .priority = 1});
+}
+
+const KernelRegistration registrations[] = {add(DType::f32, "adamw_step/cpu/highway"),
+                                            add(DType::f16, "adamw_step/cpu/highway_f16"),
+                                            add(DType::bf16, "adamw_step/cpu/highway_bf16")};
 
 }  // namespace
 }  // namespace assay::cpu::of_adamw_step

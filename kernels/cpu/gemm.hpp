@@ -94,10 +94,9 @@ std::optional<std::string> openblas_refusal(const GemmCall& call);
 /// k·u·|A|·|B|. The bits of a row of C depend on that row of A and on B alone.
 void tiled_gemm(const GemmCall& call);
 
-/// The tiles of tiled_gemm for factors in 16 bits, widened while they are packed. Sums are those of tiled_gemm for the
-/// same values, float32 until all of k and the addend are in; C, in the format of the factors or in float32, is rounded
-/// once: error at most k·u·|A|·|B| and half a unit of C's format. The bits of a row of C depend on that row of A and on
-/// B alone.
+/// The tiles of tiled_gemm for factors of any format, widened while they are packed. Sums are those of tiled_gemm for
+/// the same values, float32 until all of k, a second term and the addend are in; C is rounded once: error at most
+/// k·u·|A|·|B| and half a unit of C's format. The bits of a row of C depend on that row of A and on B alone.
 void widened_gemm(const AffineProduct& product);
 
 /// tiled_gemm where it is faster, else openblas_gemm.

@@ -1,6 +1,6 @@
 // A linear layer with a low-rank adapter on the CPU.
 #include "kernels/cpu/affine_product.hpp"
-#include "kernels/lora.hpp"
+#include "kernels/lora16.hpp"
 #include "runtime/registry.hpp"
 
 namespace assay::cpu {
@@ -25,6 +25,16 @@ const KernelRegistration dispatch_kernel{{.id = "lora_linear/cpu/dispatch",
                                           .summary = kDispatch,
                                           .run = &run_typed<LoraLinearArgs, &lora_linear_by<&multiply_dispatch>>,
                                           .priority = 1}};
+
+KernelRegistration widened_kernel(DType storage, std::string_view id) {
+  return KernelRegistration({.id = id,
+                             .storage = storage,
+                             .summary = kWidened,
+                             .run = &run_typed<LoraLinearArgs, &lora_linear_in_one_rounding<&multiply_widened>>,
+                             .priority = 1});
+}
+const KernelRegistration widened_kernels[] = {widened_kernel(DType::f16, "lora_linear/cpu/highway_tiled_f16"),
+                                              widened_kernel(DType::bf16, "lora_linear/cpu/highway_tiled_bf16")};
 
 }  // namespace
 }  // namespace assay::cpu

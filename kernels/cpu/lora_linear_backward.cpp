@@ -4,7 +4,7 @@
 
 #include "kernels/cpu/affine_product.hpp"
 #include "kernels/cpu/scratch_device.hpp"
-#include "kernels/lora.hpp"
+#include "kernels/lora16.hpp"
 #include "runtime/registry.hpp"
 
 namespace assay::cpu {
@@ -21,6 +21,10 @@ void backward(const LoraLinearBackwardArgs& args, Device& device) {
   lora_linear_backward_by<multiply>(args, scratch_of(device));
 }
 
+void backward_widened(const LoraLinearBackwardArgs& args, Device& device) {
+  lora_linear_backward_in_one_rounding<&multiply_widened>(args, scratch_of(device));
+}
+
 const KernelRegistration openblas_kernel{{.id = "lora_linear_backward/cpu/openblas",
                                           .batch_invariant = false,
                                           .summary = kOpenblas,
@@ -34,6 +38,17 @@ const KernelRegistration dispatch_kernel{{.id = "lora_linear_backward/cpu/dispat
                                           .summary = kDispatch,
                                           .run = &run_typed<LoraLinearBackwardArgs, &backward<&multiply_dispatch>>,
                                           .priority = 1}};
+
+KernelRegistration widened_kernel(DType storage, std::string_view id) {
+  return KernelRegistration({.id = id,
+                             .storage = storage,
+                             .summary = kWidened,
+                             .run = &run_typed<LoraLinearBackwardArgs, &backward_widened>,
+                             .priority = 1});
+}
+const KernelRegistration widened_kernels[] = {
+    widened_kernel(DType::f16, "lora_linear_backward/cpu/highway_tiled_f16"),
+    widened_kernel(DType::bf16, "lora_linear_backward/cpu/highway_tiled_bf16")};
 
 }  // namespace
 }  // namespace assay::cpu

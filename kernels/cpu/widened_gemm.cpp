@@ -1,5 +1,5 @@
-// The product of matrices in 16 bits: the register tiles of tiled_gemm over panels that are widened to float32 while
-// they are packed. Sums stay in float32 until their last term, so that C is rounded once. Blocks after Goto and van de
+// Products of matrices in 16 bits, or of one in 16 bits and one in float32: the register tiles of tiled_gemm over panels
+// that are widened to float32 while they are packed. Sums stay in float32 until their last term, so that C is rounded once. Blocks after Goto and van de
 // Geijn, "Anatomy of High-Performance Matrix Multiplication", ACM TOMS 34(3), 2008.
 #include "serve/scratch.hpp"
 #include "kernels/cpu/gemm.hpp"
@@ -25,15 +25,25 @@ constexpr Index kKeptRows = 4 * kBlockM;
 
 Index round_up(Index x, Index to) { return (x + to - 1) / to * to; }
 
-template <class S>
 struct Operand {
-  const S* data;
+  DType dtype;
+  const void* data;
   Index ld;
   bool transposed;
 
   Operand(const StorageView& matrix, bool is_transposed)
-      : data(matrix.as<const S>().data()), ld(leading_dimension(matrix)), transposed(is_transposed) {}
-  const S* at(Index row, Index column) const { return data + (transposed ? column * ld + row : row * ld + column); }
+      : dtype(matrix.dtype()), data(matrix.data()), ld(leading_dimension(matrix)), transposed(is_transposed) {}
+  template <class S>
+  const S* at(Index row, Index column) const {
+    return static_cast<const S*>(data) + (transposed ? column * ld + row : row * ld + column);
+  }
+};
+
+/// scale A · B over k terms.
+struct Term {
+  Operand a, b;
+  Index k;
+  float scale;
 };
 
 /// to[i * to_ld + j] = from[i * from_ld + j] for i < rows, j < columns.
@@ -56,18 +66,20 @@ void widen_transposed(const S* from, Index from_ld, Index rows, Index columns, f
 }
 
 /// Packs columns [j, j + cols) of op(B), rows [p, p + k), as panel[k][kTileCols], with zeros past the last column.
-template <class S>
-void pack_columns(const Operand<S>& b, Index p, Index k, Index j, Index cols, float* panel) {
+void pack_columns(const Operand& b, Index p, Index k, Index j, Index cols, float* panel) {
   if (cols < kTileCols) std::memset(panel, 0, static_cast<std::size_t>(k * kTileCols) * sizeof(float));
-  if (b.transposed) widen_transposed(b.at(p, j), b.ld, cols, k, panel, kTileCols);
-  else widen_rows(b.at(p, j), b.ld, k, cols, panel, kTileCols);
+  with_storage(b.dtype, [&]<class S>(S) {
+    if (b.transposed) widen_transposed(b.at<S>(p, j), b.ld, cols, k, panel, kTileCols);
+    else widen_rows(b.at<S>(p, j), b.ld, k, cols, panel, kTileCols);
+  });
 }
 
 /// Packs rows [i, i + rows) of op(A), columns [p, p + k), as panel[k][rows].
-template <class S>
-void pack_rows(const Operand<S>& a, Index i, Index rows, Index p, Index k, float* panel) {
-  if (a.transposed) widen_rows(a.at(i, p), a.ld, k, rows, panel, rows);
-  else widen_transposed(a.at(i, p), a.ld, rows, k, panel, rows);
+void pack_rows(const Operand& a, Index i, Index rows, Index p, Index k, float* panel) {
+  with_storage(a.dtype, [&]<class S>(S) {
+    if (a.transposed) widen_rows(a.at<S>(i, p), a.ld, k, rows, panel, rows);
+    else widen_transposed(a.at<S>(i, p), a.ld, rows, k, panel, rows);
+  });
 }
 
 /// sums[rows, cols] = scale A[rows, k] · B[k, cols], or added to what they are. A is packed in tiles of tile_rows(2)
@@ -99,19 +111,19 @@ struct Panels {
   Scratch<float> a, b;
 };
 
-/// Computes sums of rows [i, i + rows) and columns [j, j + cols) over all of k.
-template <class S>
-void multiply_block(const AffineProduct& g, const Operand<S>& a, const Operand<S>& b, Index i, Index rows, Index j,
-                    Index cols, const Panels& panels, float* sums, Index sums_ld) {
-  for (Index p = 0; p < g.k(); p += kBlockK) {
-    const Index k = std::min(kBlockK, g.k() - p);
+/// Computes sums of rows [i, i + rows) and columns [j, j + cols) over all of k, or adds them to what the sums are.
+void multiply_block(const Term& term, bool accumulate, Index i, Index rows, Index j, Index cols, const Panels& panels,
+                    float* sums, Index sums_ld) {
+  for (Index p = 0; p < term.k; p += kBlockK) {
+    const Index k = std::min(kBlockK, term.k - p);
     for (Index q = 0; q < cols; q += kTileCols)
-      pack_columns(b, p, k, j + q, std::min(kTileCols, cols - q), panels.b.data() + q * k);
+      pack_columns(term.b, p, k, j + q, std::min(kTileCols, cols - q), panels.b.data() + q * k);
     for (Index r = 0; r < rows; r += kBlockM) {
       const Index height = std::min(kBlockM, rows - r);
       for (Index t = 0; t < height; t += tile_rows(2))
-        pack_rows(a, i + r + t, std::min(tile_rows(2), height - t), p, k, panels.a.data() + t * k);
-      multiply_packed(panels.a.data(), height, panels.b.data(), cols, k, g.scale, p > 0, sums + r * sums_ld, sums_ld);
+        pack_rows(term.a, i + r + t, std::min(tile_rows(2), height - t), p, k, panels.a.data() + t * k);
+      multiply_packed(panels.a.data(), height, panels.b.data(), cols, k, term.scale, accumulate || p > 0,
+                      sums + r * sums_ld, sums_ld);
     }
   }
 }
@@ -131,26 +143,27 @@ void finish(const AffineProduct& g, const float* sums, Index sums_ld, Index i, I
     });
 }
 
-template <class S, class Result>
-void multiply(const AffineProduct& g) {
-  const Index m = g.m(), n = g.n(), k = g.k();
-  const Operand<S> a(g.a, g.a_transposed), b(g.b, g.b_transposed);
+void multiply_widened(const AffineProduct& g) {
+  const Index m = g.m(), n = g.n();
+  const Term first{{g.a, g.a_transposed}, {g.b, g.b_transposed}, g.k(), g.scale};
+  const Index second_k = g.second_k(), longest = std::max(first.k, second_k);
   const Index sums_ld = std::min(n, kBlockN), kept = std::min(m, kKeptRows) * sums_ld;
-  const Panels panels(m, k, n);
-  const Scratch<float> sums(static_cast<std::size_t>(kept), k == 0);
+  const Panels panels(m, longest, n);
+  const Scratch<float> sums(static_cast<std::size_t>(kept), longest == 0);
   for (Index j = 0; j < n; j += kBlockN)
     for (Index i = 0; i < m; i += kKeptRows) {
       const Index rows = std::min(kKeptRows, m - i), cols = std::min(kBlockN, n - j);
-      multiply_block(g, a, b, i, rows, j, cols, panels, sums.data(), sums_ld);
-      finish<S, Result>(g, sums.data(), sums_ld, i, rows, j, cols);
+      multiply_block(first, false, i, rows, j, cols, panels, sums.data(), sums_ld);
+      if (second_k > 0) {
+        const Term second{
+            {g.second.a, g.second.a_transposed}, {g.second.b, g.second.b_transposed}, second_k, g.second.scale};
+        multiply_block(second, first.k > 0, i, rows, j, cols, panels, sums.data(), sums_ld);
+      }
+      with_storage(g.c.dtype(), [&]<class Result>(Result) {
+        with_storage(g.adds() ? g.addend.dtype() : g.c.dtype(),
+                     [&]<class S>(S) { finish<S, Result>(g, sums.data(), sums_ld, i, rows, j, cols); });
+      });
     }
-}
-
-void multiply_widened(const AffineProduct& g) {
-  with_storage(g.a.dtype(), [&]<class S>(S) {
-    if (g.c.dtype() == DType::f32) multiply<S, float>(g);
-    else multiply<S, S>(g);
-  });
 }
 
 }  // namespace

@@ -35,6 +35,7 @@ std::string to_string(const Arithmetic& arithmetic) {
   std::string text = std::string(name(arithmetic.inputs)) + " inputs, " + std::string(name(arithmetic.accumulator)) +
                      " accumulator, " + (arithmetic.accumulation == Rounding::nearest ? "to nearest" : "toward zero");
   if (arithmetic.block > 1) text += ", blocks of " + std::to_string(arithmetic.block);
+  if (arithmetic.aligned != Format::f32) text += ", factors aligned as " + std::string(name(arithmetic.aligned));
   if (arithmetic.flushes_subnormals) text += ", subnormals flushed";
   if (!arithmetic.fuses_products) text += ", products rounded";
   text += ", functions of " + std::string(name(arithmetic.functions));

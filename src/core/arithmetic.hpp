@@ -52,6 +52,9 @@ struct Arithmetic {
   /// Products summed by one block operation (tensor cores): all are aligned to the largest exponent and truncated
   /// together, independent of `accumulation`. 1: ordinary additions.
   int block = 1;
+  /// Format of the factors of block operations where `inputs` is wider, as of a layer in f16 with an adapter in f32: a
+  /// factor below its normal range is aligned as its smallest normal number.
+  Format aligned = Format::f32;
   bool flushes_subnormals = false;  ///< subnormal inputs and results may become zero
   bool fuses_products = true;       ///< a product may be added before it is rounded (FMA); false: never
   Loss loses = Loss::nothing;       ///< the pin of the contract that the kernel does not keep

@@ -132,7 +132,7 @@ Roundings::Roundings(const Arithmetic& arithmetic, bool normal_range) : of(arith
   input_unit = of.inputs == Format::f32 ? 0 : unit_of(of.inputs, of.input_rounding);
   input_floor = inputs.smallest_normal;
   input_largest = inputs.largest;
-  aligned_floor = of.block > 1 ? input_floor : 0;
+  aligned_floor = of.block > 1 ? std::max(input_floor, range_of(of.aligned).smallest_normal) : 0;
   flush = of.flushes_subnormals ? results.smallest_normal : 0;
   underflow = of.flushes_subnormals ? flush : unit * results.smallest_normal;
   if (of.inputs == Format::tf32x3) underflow *= 3;

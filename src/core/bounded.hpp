@@ -29,7 +29,7 @@ struct Roundings {
   double division;       ///< relative error of one division
   double input_unit;     ///< one rounding of an input
   double input_floor;    ///< smallest normal input; rounding is absolute below it
-  double aligned_floor;  ///< the same where block operations align products, otherwise 0
+  double aligned_floor;  ///< at least the same where block operations align products, otherwise 0
   double input_largest;  ///< larger inputs may become infinite
   double underflow;      ///< absolute error of a product or quotient near zero, flushed or not
   double flush;          ///< absolute error of any result that may be flushed to zero
@@ -54,7 +54,7 @@ struct Roundings {
     return least > 0 && magnitude + error > 0 && !(magnitude - error >= least);
   }
   bool leaves_inputs(double magnitude, double error) const {
-    return least > 0 && magnitude + error > 0 && !(magnitude - error >= input_floor);
+    return least > 0 && magnitude + error > 0 && !(magnitude - error >= std::max(input_floor, aligned_floor));
   }
 
  private:

@@ -69,9 +69,9 @@ TEST(GoldenLosses, BinaryCrossEntropyOfZeroAndOfCertainty) {
 /// From zero moments the first step is lr g / (|g| + eps), with constants rounded to float32 first.
 TEST(GoldenLosses, FirstStepOfAdamw) {
   const double lr = 0x1p-10, decay = 1 - 0x1p-10 * 0x1p-6, eps = 0x1p-20;
-  Tensor p({3}, {1, -2, 0}), m({3}, {0, 0, 0}), v({3}, {0, 0, 0}), g({3}, {4, -0x1p-20F, 0});
-  reference::adamw_step<Bounded>(p, m, v, g, lr, 0.5, 0.75, eps, 0x1p-6, 1);
-  expect(p, {decay - lr * 4 / (4 + eps), -2 * decay + lr / 2, 0});
+  Tensor p({3}, {1, -2, 0}), m({3}, {0, 0, 0}), v({3}, {0, 0, 0}), g({3}, {4, -0x1p-20F, 0}), rounded({1, 3});
+  reference::adamw_step<Bounded>(p, m, v, g, rounded, lr, 0.5, 0.75, eps, 0x1p-6, 1);
+  for (const Tensor* of : {&p, &rounded}) expect(*of, {decay - lr * 4 / (4 + eps), -2 * decay + lr / 2, 0});
   expect(m, {2, -0x1p-21, 0});
   expect(v, {4, 0x1p-42, 0});
 }

@@ -26,6 +26,13 @@ int bits_for(const Trial& trial, Index terms) {
   return bits;
 }
 
+int bits_for(const Trial& trial, Index terms, DType stored) {
+  const int own = stored == DType::f16 ? 11 : stored == DType::bf16 ? 8 : 24;
+  return std::min(bits_for(trial, terms), own);
+}
+
+int whole_limit(DType stored) { return stored == DType::f16 ? 1 << 11 : stored == DType::bf16 ? 1 << 8 : 1 << 24; }
+
 void fill_wide(std::vector<float>& values, int bits, Random& random) {
   const std::uint64_t top = std::uint64_t{1} << (bits - 1);
   for (float& x : values)
@@ -44,6 +51,19 @@ Matrix one_in_each_row(Index rows, Index columns, Random& random) {
       m(i, chosen) = static_cast<float>(random.sign());
     }
   return m;
+}
+
+Matrix few_in_each_row(Index rows, Index columns, int few, Random& random) {
+  Matrix m(rows, columns);
+  for (Index i = 0; i < rows && columns > 0; ++i)
+    for (int n = 0; n < few; ++n) m(i, random.between(0, columns - 1)) = static_cast<float>(random.sign());
+  return m;
+}
+
+void fill_below(Matrix& m, int limit, bool keep_zeros, Random& random) {
+  for (float& v : m.values)
+    if (!keep_zeros || v != 0)
+      v = static_cast<float>(random.either_sign(static_cast<double>(random.between(keep_zeros ? 1 : 0, limit - 1))));
 }
 
 Outcome within(std::string_view tensor, const Shape& shape, const std::vector<float>& got,

@@ -16,10 +16,18 @@ std::vector<Index> two_large(const Trial& trial, Index first, Index second);
 /// Returns the bits of odd integers of which `terms`, times -1, 0 or 1, add exactly in every order: 12, or fewer for
 /// more than 4096 terms or if the kernel's inputs have fewer.
 int bits_for(const Trial& trial, Index terms);
+/// The same for the integers of a tensor, which its format must hold.
+int bits_for(const Trial& trial, Index terms, DType stored);
 /// Fill with odd integers of `bits` bits; with -1, 0 or 1; with a single -1 or 1 in each row.
 void fill_wide(std::vector<float>& values, int bits, Random& random);
 void fill_signs(std::vector<float>& values, Random& random);
 Matrix one_in_each_row(Index rows, Index columns, Random& random);
+/// Draws -1 or 1 at up to `few` places of each row, and 0 elsewhere.
+Matrix few_in_each_row(Index rows, Index columns, int few, Random& random);
+/// Fills with integers below `limit` in magnitude, at the places that are not 0 if `keep_zeros`.
+void fill_below(Matrix& m, int limit, bool keep_zeros, Random& random);
+/// Returns the largest power of two up to which a tensor of this format holds every integer.
+int whole_limit(DType stored);
 
 /// Compares `got` with `want` element by element, within the bounds of both sides' oracles.
 Outcome within(std::string_view tensor, const Shape& shape, const std::vector<float>& got,

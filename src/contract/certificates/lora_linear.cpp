@@ -5,12 +5,14 @@
 #include <vector>
 
 #include "contract/certificates/concatenated.hpp"
+#include "contract/certificates/elements.hpp"
 #include "contract/certificates/freivalds_partial.hpp"
 
 namespace assay::contract {
 
-Certified freivalds_lora(View<const float> x, View<const float> weight, View<const float> bias, View<const float> t,
-                         View<const float> b, double alpha, View<const float> y) {
+Certified freivalds_lora(const StorageView& x, const StorageView& weight, const StorageView& bias, View<const float> t,
+                         View<const float> b, double alpha, const StorageView& y) {
+  const Widened rows(x), columns(weight), added(bias), result(y);
   const Index s = x.dim(0), out = weight.dim(0), r = t.dim(1);
   const float scale = static_cast<float>(alpha) / static_cast<float>(r);
   // Values that overflow when scaled do not overflow in kernels that scale last, and give Inf or NaN in kernels that
@@ -26,11 +28,13 @@ Certified freivalds_lora(View<const float> x, View<const float> weight, View<con
     for (Index i = 0; i < s; ++i)
       if (overflows(t(i, q))) left_out.rows[static_cast<std::size_t>(i)] = true;
   }
-  const Concatenated left(s, {x, t, ones_for(bias, s)});
-  const Concatenated right(out, {weight, View<const float>(scaled.data(), {out, r}), bias.transposed()});
+  const Concatenated left(s, {rows.view(), t, ones_for(added.view(), s)});
+  const Concatenated right(out,
+                           {columns.view(), View<const float>(scaled.data(), {out, r}), added.view().transposed()});
   const double size = scale;
-  return freivalds_partial(left_out, left.view(), right.view().transposed(), y,
-                           {.operations = 3, .absolute = 0x1p-150, .range = std::max({1.0, size, 1 / size})});
+  return freivalds_partial(
+      left_out, left.view(), right.view().transposed(), result.view(),
+      {.operations = 3, .absolute = 0x1p-150, .range = std::max({1.0, size, 1 / size}), .result = y.dtype()});
 }
 
 }  // namespace assay::contract

@@ -69,7 +69,7 @@ StepPrograms step_programs(const ClassifierConfig& config, const TrainingOptions
   const auto state = [&](const char* name) { return update.state(name, {n}); };
   all.parameters = state("parameters"), all.m = state("adamw.m"), all.v = state("adamw.v");
   adamw_step(update, all.parameters, all.m, all.v, g, options.lr, options.beta1, options.beta2, options.eps,
-             options.weight_decay, 1);
+             options.weight_decay, 1, 0);
   all.update = update.take();
   return all;
 }
