@@ -9,14 +9,14 @@
 
 namespace assay::ASSAY_CUDA_NAMESPACE {
 
-template <class S>
-ProductOf<S> product_of(const AffineProduct& x) {
+template <class S, class Out = S, class SB = S>
+ProductOf<S, Out, SB> product_of(const AffineProduct& x) {
   return {static_cast<int>(x.m()),
           static_cast<int>(x.k()),
           static_cast<int>(x.n()),
           static_cast<const S*>(x.a.data()),
-          static_cast<const S*>(x.b.data()),
-          static_cast<S*>(x.c.data()),
+          static_cast<const SB*>(x.b.data()),
+          static_cast<Out*>(x.c.data()),
           leading_dimension(x.a),
           leading_dimension(x.b),
           leading_dimension(x.c)};

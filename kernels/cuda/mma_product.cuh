@@ -71,6 +71,17 @@ struct MmaTile {
   }
 };
 
+/// A block's tile of outputs, for add_to_block() of an epilogue, which all threads call. Sums [i][j][e] of a thread are of
+/// row y + 16 i + lane_row() + e / 2 * 8 and column x + 8 j + lane_column() + e % 2 of the tile.
+struct OutputBlock {
+  float* shared;  ///< the stages, free after __pipeline_wait_prior(0) and a barrier
+  int m, n, row0, column0, y, x;
+  bool computes;  ///< the warp has outputs; the same for all lanes
+
+  __device__ static int lane_row() { return static_cast<int>(threadIdx.x) % 32 / 4; }
+  __device__ static int lane_column() { return static_cast<int>(threadIdx.x) % 4 * 2; }
+};
+
 /// Stores the elements of `held` that are in C to its rows from row0 and columns from column0.
 template <class S, class Out>
 __device__ inline void store_half(const ProductOf<S, Out>& p, const Out* held, int row0, int column0) {
@@ -139,6 +150,7 @@ __global__ void __launch_bounds__(kThreads, 2) mma_product_kernel(ProductOf<S, O
     }
   }
 
+  epilogue.add_to_block(OutputBlock{reinterpret_cast<float*>(shared), p.m, p.n, row0, column0, y, x, computes}, sums);
   const int lane = static_cast<int>(threadIdx.x) % 32, lane_row = lane / 4, lane_column = lane % 4 * 2;
 #pragma unroll
   for (int j = 0; j < 8; ++j)

@@ -11,8 +11,8 @@ inline constexpr std::string_view kNaive16 = "one output per thread, 16x16 tiles
 /// 16x16 threads computes 16x16 outputs, and reads A and B along their rows, transposed or not. Error at most k·u·sum_p
 /// |a[i,p]||b[p,j]|, and half a unit of Out.
 /// Source: CUDA C++ programming guide, "Shared Memory".
-template <bool a_transposed, bool b_transposed, class S, class Out, class Epilogue>
-__global__ void __launch_bounds__(256) naive16_kernel(ProductOf<S, Out> p, Epilogue epilogue) {
+template <bool a_transposed, bool b_transposed, class S, class Out, class SB, class Epilogue>
+__global__ void __launch_bounds__(256) naive16_kernel(ProductOf<S, Out, SB> p, Epilogue epilogue) {
   constexpr int kTile = 16;
   ASSAY_SHARED(float, a_tile, [kTile][kTile + 1]);  // [row][p]
   ASSAY_SHARED(float, b_tile, [kTile][kTile + 1]);  // [p][column]
@@ -33,10 +33,10 @@ __global__ void __launch_bounds__(256) naive16_kernel(ProductOf<S, Out> p, Epilo
   if (row < p.m && column < p.n) store(p.c[row * p.c_ld + column], epilogue(sum, row, column));
 }
 
-template <bool a_transposed, bool b_transposed, class S, class Out, class Epilogue>
-void naive16_with(const ProductOf<S, Out>& p, const Epilogue& epilogue, Device& device) {
+template <bool a_transposed, bool b_transposed, class S, class Out, class SB, class Epilogue>
+void naive16_with(const ProductOf<S, Out, SB>& p, const Epilogue& epilogue, Device& device) {
   const dim3 grid(blocks_for(p.n, 16), blocks_for(p.m, 16));
-  launch(&naive16_kernel<a_transposed, b_transposed, S, Out, Epilogue>, {grid, dim3(16, 16)}, device, p, epilogue);
+  launch(&naive16_kernel<a_transposed, b_transposed, S, Out, SB, Epilogue>, {grid, dim3(16, 16)}, device, p, epilogue);
 }
 
 template <bool a_transposed, bool b_transposed, class S = float, class Out = S>

@@ -13,21 +13,23 @@ namespace assay::ASSAY_CUDA_NAMESPACE {
 
 /// A is [m,k], or [k,m] if a kernel's first flag says transposed; B is [k,n], or [n,k]; C is [m,n]. C shares no memory
 /// with A or B. Element (i, j) of a matrix is at i * ld + j; addresses are aligned to an element; offsets take 64 bits.
-/// A and B are stored as S, C as Out. Sums are float32, and rounded once to Out.
-template <class S, class Out = S>
+/// A is stored as S, B as SB, C as Out. Sums are float32, and rounded once to Out.
+template <class S, class Out = S, class SB = S>
 struct ProductOf {
   int m, k, n;
   const S* a;
-  const S* b;
+  const SB* b;
   Out* c;
   Index a_ld, b_ld, c_ld;
 };
 using Product = ProductOf<float>;
 
 /// Epilogue: maps sums to elements of C, one or four neighbours of a row, from (row, column) on; skip_rows(n) makes row
-/// n the first.
+/// n the first. add_to_block() adds what the threads of a block of outputs compute together (mma_product.cuh).
 struct Plain {
   void skip_rows(Index /*count*/) {}
+  template <class Block, class Sums>
+  __device__ void add_to_block(const Block& /*block*/, Sums& /*sums*/) const {}
   template <class T>
   __device__ T operator()(T sum, int /*row*/, int /*column*/) const {
     return sum;
@@ -59,6 +61,8 @@ template <class S>
 struct Biased {
   const S* bias;
 
+  template <class Block, class Sums>
+  __device__ void add_to_block(const Block& /*block*/, Sums& /*sums*/) const {}
   __device__ float operator()(float sum, int /*row*/, int column) const {
     return bias == nullptr ? sum : sum + load(bias[column]);
   }
@@ -89,7 +93,11 @@ template <class S>
 __host__ __device__ bool rows_start_at(const S* matrix, Index ld, int bytes) {
   return reinterpret_cast<std::uintptr_t>(matrix) % bytes == 0 && ld * static_cast<int>(sizeof(S)) % bytes == 0;
 }
-inline bool vectors(const float* matrix, Index ld) { return rows_start_at(matrix, ld, 16); }
+/// Returns true if every row starts at a multiple of four elements.
+template <class S>
+bool vectors(const S* matrix, Index ld) {
+  return rows_start_at(matrix, ld, 4 * static_cast<int>(sizeof(S)));
+}
 
 inline bool vectors(const Plain&) { return true; }
 inline bool vectors(const Affine& affine) { return affine.addend == nullptr || vectors(affine.addend, affine.ld); }

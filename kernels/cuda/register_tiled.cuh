@@ -15,16 +15,34 @@ constexpr int kTile = 128, kDepth = 8;
 /// bytes.
 constexpr int kPitch = kTile + 4;
 
+/// Four elements of 16 bits.
+template <class S>
+struct alignas(8) Quad {
+  S at[4];
+};
+/// A member named `load` hides the function of storage.cuh.
+template <class S>
+__device__ inline float widened(S x) {
+  return load(x);
+}
+__device__ inline float4 widened4(const float* from) { return *reinterpret_cast<const float4*>(from); }
+template <class S>
+__device__ inline float4 widened4(const S* from) {
+  const Quad<S> v = *reinterpret_cast<const Quad<S>*>(from);
+  return make_float4(load(v.at[0]), load(v.at[1]), load(v.at[2]), load(v.at[3]));
+}
+
 /// Moves one operand into shared memory, laid out as [depth][kPitch]. The matrix has k along its rows (k_inner:
-/// [extent, k]) or across them ([k, extent]). A thread moves four neighbours of a row; `aligned`: as one vector.
-template <bool k_inner, bool aligned>
+/// [extent, k]) or across them ([k, extent]). A thread moves four neighbours of a row, widened from S; `aligned`: as
+/// one vector.
+template <bool k_inner, bool aligned, class S = float>
 struct Operand {
-  const float* at;  ///< address of the next four
+  const S* at;      ///< address of the next four
   Index step;       ///< distance between tiles
   int row, column;  ///< position of the four in the tile, as the matrix is laid out
   int inside;       ///< number of elements of a row of the tile within `extent`; with k_inner, 0 for rows outside
 
-  __device__ Operand(const float* matrix, Index ld, int extent, int first) {
+  __device__ Operand(const S* matrix, Index ld, int extent, int first) {
     constexpr int kVectorsPerRow = (k_inner ? kDepth : kTile) / 4;
     row = static_cast<int>(threadIdx.x) / kVectorsPerRow;
     column = static_cast<int>(threadIdx.x) % kVectorsPerRow * 4;
@@ -36,11 +54,11 @@ struct Operand {
   __device__ float4 load(int k_left) {
     const int rows = k_inner ? kTile : k_left, columns = k_inner ? min(inside, k_left) : inside;
     const int valid = row < rows ? columns - column : 0;
-    const float* const from = at;
+    const S* const from = at;
     at += step;
-    if (aligned && valid >= 4) return *reinterpret_cast<const float4*>(from);
-    return make_float4(valid > 0 ? from[0] : 0.0f, valid > 1 ? from[1] : 0.0f, valid > 2 ? from[2] : 0.0f,
-                       valid > 3 ? from[3] : 0.0f);
+    if (aligned && valid >= 4) return widened4(from);
+    return make_float4(valid > 0 ? widened(from[0]) : 0.0f, valid > 1 ? widened(from[1]) : 0.0f,
+                       valid > 2 ? widened(from[2]) : 0.0f, valid > 3 ? widened(from[3]) : 0.0f);
   }
   __device__ void store(float (*tile)[kPitch], float4 v) const {
     if constexpr (k_inner) {
@@ -63,8 +81,8 @@ __device__ inline void load8(float (&v)[8], const float* row, int at, int step) 
 }
 
 /// Stores sums v to those of the elements (row, column..column+3) of C that exist.
-template <bool aligned, class Epilogue>
-__device__ inline void store4(const Product& p, const Epilogue& epilogue, int row, int column, const float* v) {
+template <bool aligned, class P, class Epilogue>
+__device__ inline void store4(const P& p, const Epilogue& epilogue, int row, int column, const float* v) {
   if (row >= p.m) return;
   float* at = p.c + row * p.c_ld + column;
   if (aligned && column + 4 <= p.n) {
@@ -81,8 +99,8 @@ __device__ inline void store4(const Product& p, const Epilogue& epilogue, int ro
 /// Warps form a 4x2 grid on the block, 32x64 outputs each; lanes form a 4x8 grid on the warp. A thread owns rows
 /// 4y..4y+3 and 16+4y.., columns 4x..4x+3 and 32+4x.. of its warp's outputs, so that a warp reads 64 and 128 contiguous
 /// bytes of a tile's row.
-template <bool aligned, class A, class B, class Epilogue = Plain>
-__device__ inline void register_tiled_block(const Product& p, A a, B b, const Epilogue& epilogue = {}) {
+template <bool aligned, class P, class A, class B, class Epilogue = Plain>
+__device__ inline void register_tiled_block(const P& p, A a, B b, const Epilogue& epilogue = {}) {
   ASSAY_SHARED(__align__(16) float, a_tile, [2][kDepth][kPitch]);
   ASSAY_SHARED(__align__(16) float, b_tile, [2][kDepth][kPitch]);
   const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
@@ -121,22 +139,23 @@ __device__ inline void register_tiled_block(const Product& p, A a, B b, const Ep
 }
 
 /// Block z computes the sum over its `terms` of k, as matrix z of c; matrices are `part` elements apart.
-template <bool a_transposed, bool b_transposed, bool aligned, class Epilogue>
-__global__ void __launch_bounds__(256, 2) register_tiled_kernel(Product p, int terms, Index part, Epilogue epilogue) {
+template <bool a_transposed, bool b_transposed, bool aligned, class S, class SB, class Epilogue>
+__global__ void __launch_bounds__(256, 2)
+    register_tiled_kernel(ProductOf<S, float, SB> p, int terms, Index part, Epilogue epilogue) {
   const int row0 = static_cast<int>(blockIdx.y) * kTile, column0 = static_cast<int>(blockIdx.x) * kTile;
   const int first = static_cast<int>(blockIdx.z) * terms;
   p.a += a_transposed ? first * p.a_ld : first;
   p.b += b_transposed ? first : first * p.b_ld;
   p.c += blockIdx.z * part;
   p.k = min(terms, p.k - first);
-  register_tiled_block<aligned>(p, Operand<!a_transposed, aligned>(p.a, p.a_ld, p.m, row0),
-                                Operand<b_transposed, aligned>(p.b, p.b_ld, p.n, column0), epilogue);
+  register_tiled_block<aligned>(p, Operand<!a_transposed, aligned, S>(p.a, p.a_ld, p.m, row0),
+                                Operand<b_transposed, aligned, SB>(p.b, p.b_ld, p.n, column0), epilogue);
 }
 
 /// Adds the parts of a product in order. A thread owns four neighbours of a row of C.
-template <bool aligned, class Epilogue>
+template <bool aligned, class P, class Epilogue>
 __global__ void __launch_bounds__(256)
-    add_parts_kernel(Product p, const float* parts, Index ld, Index part, int count, Epilogue epilogue) {
+    add_parts_kernel(P p, const float* parts, Index ld, Index part, int count, Epilogue epilogue) {
   const Index quads = (p.n + 3) / 4, quad = Index{blockIdx.x} * blockDim.x + threadIdx.x;
   const int row = static_cast<int>(quad / quads), column = static_cast<int>(quad % quads) * 4;
   if (row >= p.m) return;
@@ -176,27 +195,28 @@ inline int terms_of_part(Index k, Index n) {
 
 }  // namespace register_tiled_detail
 
-/// c[i,j] = epilogue(sum_p a[i,p] * b[p,j]), one fused multiply-add a term, p ascending in each part of the sum, and
-/// parts in order. Few columns and many terms give several parts: else most multiprocessors would have no tile. Error at
+/// c[i,j] = epilogue(sum_p a[i,p] * b[p,j]) in float32, A and B widened, one fused multiply-add a term, p ascending in
+/// each part of the sum, and parts in order. Few columns and many terms give several parts: else most multiprocessors would have no tile. Error at
 /// most k·u·sum_p |a[i,p]||b[p,j]|. Reads each element of A n/128 times and of B m/128 times. Allocates scratch for the
 /// parts of 2048 rows; the device frees it after use. Source: Volkov & Demmel, "Benchmarking GPUs to tune dense linear
 /// algebra", SC 2008 (register blocking); NVIDIA, "CUTLASS: Fast linear algebra in CUDA C++" (thread layout).
-template <bool a_transposed, bool b_transposed, class Epilogue>
-void register_tiled_with(const Product& p, const Epilogue& epilogue, Device& device) {
+template <bool a_transposed, bool b_transposed, class S, class SB, class Epilogue>
+void register_tiled_with(const ProductOf<S, float, SB>& p, const Epilogue& epilogue, Device& device) {
   namespace detail = register_tiled_detail;
+  using Matrices = ProductOf<S, float, SB>;
   const bool loads = vectors(p.a, p.a_ld) && vectors(p.b, p.b_ld), stores = vectors(p.c, p.c_ld) && vectors(epilogue);
   const int terms = detail::terms_of_part(p.k, p.n);
   const dim3 tiles(blocks_for(p.n, detail::kTile), blocks_for(p.m, detail::kTile));
   if (terms == p.k)
-    return launch(loads && stores ? &detail::register_tiled_kernel<a_transposed, b_transposed, true, Epilogue>
-                                  : &detail::register_tiled_kernel<a_transposed, b_transposed, false, Epilogue>,
+    return launch(loads && stores ? &detail::register_tiled_kernel<a_transposed, b_transposed, true, S, SB, Epilogue>
+                                  : &detail::register_tiled_kernel<a_transposed, b_transposed, false, S, SB, Epilogue>,
                   {tiles, dim3(256)}, device, p, terms, Index{0}, epilogue);
   constexpr int kRows = 2048;
   const Index ld = (Index{p.n} + 3) / 4 * 4, part = std::min(p.m, kRows) * ld;
   const unsigned parts = blocks_for(p.k, terms);
   const Buffer scratch = device.allocate(static_cast<std::size_t>(parts * part) * sizeof(float));
   for (int first = 0; first < p.m; first += kRows) {
-    Product rows = p, sums = p;
+    Matrices rows = p, sums = p;
     rows.m = sums.m = std::min(kRows, p.m - first);
     sums.a += a_transposed ? first : first * p.a_ld;
     sums.c = static_cast<float*>(scratch.address());
@@ -204,10 +224,11 @@ void register_tiled_with(const Product& p, const Epilogue& epilogue, Device& dev
     rows.c += first * p.c_ld;
     Epilogue of_rows = epilogue;
     of_rows.skip_rows(first);
-    launch(loads ? &detail::register_tiled_kernel<a_transposed, b_transposed, true, Plain>
-                 : &detail::register_tiled_kernel<a_transposed, b_transposed, false, Plain>,
+    launch(loads ? &detail::register_tiled_kernel<a_transposed, b_transposed, true, S, SB, Plain>
+                 : &detail::register_tiled_kernel<a_transposed, b_transposed, false, S, SB, Plain>,
            {dim3(tiles.x, blocks_for(rows.m, detail::kTile), parts), dim3(256)}, device, sums, terms, part, Plain{});
-    launch(stores ? &detail::add_parts_kernel<true, Epilogue> : &detail::add_parts_kernel<false, Epilogue>,
+    launch(stores ? &detail::add_parts_kernel<true, Matrices, Epilogue>
+                  : &detail::add_parts_kernel<false, Matrices, Epilogue>,
            {dim3(blocks_for(rows.m * (ld / 4), 256)), dim3(256)}, device, rows,
            static_cast<const float*>(scratch.address()), ld, part, static_cast<int>(parts), of_rows);
   }
