@@ -38,8 +38,8 @@ struct Trajectory {
     for (std::size_t i = 0; i < gradient.size(); ++i) g[i] = T(static_cast<double>(gradient[i]));
     const Shape shape{kCount};
     reference::adamw_step<T>(View<T>(p.data(), shape), View<T>(m.data(), shape), View<T>(v.data(), shape),
-                             View<const T>(g.data(), shape), c.lr, c.beta1, c.beta2, c.eps, c.weight_decay,
-                             number + c.first - 1);
+                             View<const T>(g.data(), shape), View<T>(nullptr, {0, kCount}), c.lr, c.beta1, c.beta2,
+                             c.eps, c.weight_decay, number + c.first - 1);
   }
 };
 
@@ -99,7 +99,8 @@ TEST(Adamw, TheBoundHoldsForOtherOrders) {
     Bounded bp = Bounded::input(p), bm = Bounded::input(m), bv = Bounded::input(v), bg = Bounded::input(g);
     const Shape one{1};
     reference::adamw_step<Bounded>(View<Bounded>(&bp, one), View<Bounded>(&bm, one), View<Bounded>(&bv, one),
-                                   View<const Bounded>(&bg, one), c.lr, c.beta1, c.beta2, c.eps, c.weight_decay, step);
+                                   View<const Bounded>(&bg, one), View<Bounded>(nullptr, {0, 1}), c.lr, c.beta1,
+                                   c.beta2, c.eps, c.weight_decay, step);
     const auto f32 = [](double x) { return static_cast<float>(x); };
     const double beta1 = f32(c.beta1), beta2 = f32(c.beta2), lr = f32(c.lr);
     const float mean = m + f32(1 - beta1) * (g - m), squares = f32(beta2) * v + f32(1 - beta2) * (g * g);
@@ -121,7 +122,8 @@ TEST(Adamw, AnInfiniteMeanMayBeNan) {
   const Shape one{1};
   const Constants c;
   reference::adamw_step<Bounded>(View<Bounded>(&p, one), View<Bounded>(&m, one), View<Bounded>(&v, one),
-                                 View<const Bounded>(&g, one), c.lr, c.beta1, c.beta2, c.eps, c.weight_decay, 1);
+                                 View<const Bounded>(&g, one), View<Bounded>(nullptr, {0, 1}), c.lr, c.beta1, c.beta2,
+                                 c.eps, c.weight_decay, 1);
   EXPECT_TRUE(m.may_overflow) << "-inf in one order, -inf + inf in the other";
   EXPECT_FALSE(v.may_overflow);
 }

@@ -109,8 +109,8 @@ TEST_F(SameNumber, OfCrossEntropyBackward) {
 TEST_F(SameNumber, OfAdamW) {
   constants = 8 * 0x1p-53;  // each order multiplies by three constants of up to two roundings each
   for (const double step : {1.0, 2.0, 100.0}) {
-    const Point p("adamw_step", {9}, {0.001, 0.9, 0.999, 1e-8, 0.01, step}, 4);
-    reference::adamw_step<Fifty>(p[0], p[1], p[2], p[3], 0.001, 0.9, 0.999, 1e-8, 0.01, step);
+    const Point p("adamw_step", {9, 1}, {0.001, 0.9, 0.999, 1e-8, 0.01, step}, 4);
+    reference::adamw_step<Fifty>(p[0], p[1], p[2], p[3], p[4], 0.001, 0.9, 0.999, 1e-8, 0.01, step);
   }
   EXPECT_EQ(compared, 297);
 }

@@ -180,7 +180,7 @@ class _AdamW:
         found = []
         for number, before in enumerate(self.before):
             after = self._take(number)
-            found.append(_Call("adamw_step", {"n": len(self.some[number])}, before, {name: after[name] for name in ("p", "m", "v")},
+            found.append(_Call("adamw_step", {"n": len(self.some[number]), "copies": 0}, before, {name: after[name] for name in ("p", "m", "v")},
                                {**params, "step": int(self.steps[number])}))
         return found
 
