@@ -1,5 +1,5 @@
-// Compares the CUDA kernels with cuBLAS in the same storage format on this machine's device, timed with CUDA events: one
-// JSON line per kernel and shape.
+// Compares the CUDA kernels with cuBLAS in the same storage format on this machine's device, timed with CUDA events:
+// one JSON line per kernel and shape.
 // Exit code 1 if a bar is missed: float32 at least 0.7x cuBLAS at 4096³, TF32 at least 0.2x cuBLAS with TF32.
 //
 //     assay_cuda_bench [kernel id or part of one]
@@ -64,8 +64,9 @@ double required(const Kernel& kernel, const std::vector<Index>& dims) {
   return kernel.id.ends_with("/tf32_wmma") ? 0.2 : 0;
 }
 
-/// Times all kernels of `op` on tensors of the call's format in turn, round by round, so that clocks and other load affect all alike. `work`:
-/// operations or bytes of one call, printed per nanosecond as `unit`. Returns false if a bar is missed.
+/// Times all kernels of `op` on tensors of the call's format in turn, round by round, so that clocks and other load
+/// affect all alike. `work`: operations or bytes of one call, printed per nanosecond as `unit`. Returns false if a bar
+/// is missed.
 bool compare(CudaDevice& device, const std::string& op, const std::string& only, const DeviceCall& prepared,
              double work, const char* unit) {
   std::vector<Contender> contenders;
