@@ -71,7 +71,7 @@ __device__ inline bool starts_at_16_bytes(const void* vector) {
   return reinterpret_cast<std::uintptr_t>(vector) % 16 == 0;
 }
 
-/// Like partial_sum(), in words: takes the terms of words first, first + step, ..; the order of terms does not depend on
+/// Like partial_sum(), in words: takes the terms of words first, first + step, ..; their order does not depend on
 /// alignment.
 template <class S>
 __device__ inline float partial_sum_of_words(const MatrixVector<S>& v, Index row, Index first, Index step) {

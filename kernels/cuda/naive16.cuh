@@ -7,8 +7,8 @@ namespace assay::ASSAY_CUDA_NAMESPACE {
 
 inline constexpr std::string_view kNaive16 = "one output per thread, 16x16 tiles in shared memory";
 
-/// c[i,j] = epilogue(sum_p a[i,p] * b[p,j]), p ascending, one fused multiply-add a term, rounded once to Out. A block of
-/// 16x16 threads computes 16x16 outputs, and reads A and B along their rows, transposed or not. Error at most k·u·sum_p
+/// c[i,j] = epilogue(sum_p a[i,p] * b[p,j]), p ascending, one fused multiply-add a term, rounded once to Out. 16x16
+/// threads compute 16x16 outputs, and read A and B along their rows, transposed or not. Error at most k·u·sum_p
 /// |a[i,p]||b[p,j]|, and half a unit of Out.
 /// Source: CUDA C++ programming guide, "Shared Memory".
 template <bool a_transposed, bool b_transposed, class S, class Out, class SB, class Epilogue>

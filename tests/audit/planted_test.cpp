@@ -40,31 +40,37 @@ float toward_zero(float x, float y) {
 template <float (*In)(float), float (*Acc)(float), float (*Add)(float, float), bool kFused = false>
 void product(const Call& call, Device&) {
   const auto args = ops::MatmulArgs::unpack(call);
+  const auto a = args.a.as<const float>(), b = args.b.as<const float>();
+  const auto c = args.c.as<float>();
   for (Index i = 0; i < args.m; ++i)
     for (Index j = 0; j < args.n; ++j) {
       float sum = 0;
       for (Index p = 0; p < args.k; ++p) {
-        const float x = In(args.a(i, p)), y = In(args.b(p, j));
+        const float x = In(a(i, p)), y = In(b(p, j));
         sum = Acc(kFused ? std::fma(x, y, sum) : Add(sum, Acc(x * y)));
       }
-      args.c(i, j) = sum;
+      c(i, j) = sum;
     }
 }
 
 /// Sums even terms, then odd ones.
 void two_lanes(const Call& call, Device&) {
   const auto args = ops::MatmulArgs::unpack(call);
+  const auto a = args.a.as<const float>(), b = args.b.as<const float>();
+  const auto c = args.c.as<float>();
   for (Index i = 0; i < args.m; ++i)
     for (Index j = 0; j < args.n; ++j) {
       float sum[2] = {0, 0};
-      for (Index p = 0; p < args.k; ++p) sum[p % 2] += args.a(i, p) * args.b(p, j);
-      args.c(i, j) = sum[0] + sum[1];
+      for (Index p = 0; p < args.k; ++p) sum[p % 2] += a(i, p) * b(p, j);
+      c(i, j) = sum[0] + sum[1];
     }
 }
 
 /// A tensor core: aligns eight products and the running sum to the largest exponent and truncates them.
 void blocks_of_eight(const Call& call, Device&) {
   const auto args = ops::MatmulArgs::unpack(call);
+  const auto a = args.a.as<const float>(), b = args.b.as<const float>();
+  const auto c = args.c.as<float>();
   for (Index i = 0; i < args.m; ++i)
     for (Index j = 0; j < args.n; ++j) {
       float sum = 0;
@@ -72,7 +78,7 @@ void blocks_of_eight(const Call& call, Device&) {
         double terms[9] = {sum};
         int top = std::ilogb(sum == 0 ? 0x1p-126F : sum), count = 1;
         for (Index q = p; q < std::min(p + 8, args.k); ++q) {
-          terms[count] = static_cast<double>(args.a(i, q)) * args.b(q, j);
+          terms[count] = static_cast<double>(a(i, q)) * b(q, j);
           if (terms[count] != 0) top = std::max(top, std::ilogb(terms[count]));
           ++count;
         }
@@ -81,7 +87,7 @@ void blocks_of_eight(const Call& call, Device&) {
         for (int t = 0; t < count; ++t) exact += std::trunc(terms[t] / last) * last;
         sum = toward_zero(0, static_cast<float>(std::trunc(exact / last) * last));
       }
-      args.c(i, j) = sum;
+      c(i, j) = sum;
     }
 }
 
@@ -89,26 +95,30 @@ void blocks_of_eight(const Call& call, Device&) {
 void shuffled(const Call& call, Device&) {
   static std::mt19937 random(std::random_device{}());
   const auto args = ops::MatmulArgs::unpack(call);
+  const auto a = args.a.as<const float>(), b = args.b.as<const float>();
+  const auto c = args.c.as<float>();
   const Index start = static_cast<Index>(random() % 64);
   for (Index i = 0; i < args.m; ++i)
     for (Index j = 0; j < args.n; ++j) {
       float sum = 0;
-      for (Index p = 0; p < args.k; ++p) sum += args.a(i, (p + start) % args.k) * args.b((p + start) % args.k, j);
-      args.c(i, j) = sum;
+      for (Index p = 0; p < args.k; ++p) sum += a(i, (p + start) % args.k) * b((p + start) % args.k, j);
+      c(i, j) = sum;
     }
 }
 
 /// Sums a product of a single row from the last term.
 void order_of_the_rows(const Call& call, Device&) {
   const auto args = ops::MatmulArgs::unpack(call);
+  const auto a = args.a.as<const float>(), b = args.b.as<const float>();
+  const auto c = args.c.as<float>();
   for (Index i = 0; i < args.m; ++i)
     for (Index j = 0; j < args.n; ++j) {
       float sum = 0;
       for (Index p = 0; p < args.k; ++p) {
         const Index at = args.m == 1 ? args.k - 1 - p : p;
-        sum += args.a(i, at) * args.b(at, j);
+        sum += a(i, at) * b(at, j);
       }
-      args.c(i, j) = sum;
+      c(i, j) = sum;
     }
 }
 

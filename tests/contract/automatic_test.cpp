@@ -31,7 +31,9 @@ class AutomaticContract : public testing::Test {
     set_level(Level::pre);
     far::behaviour(Backend::vulkan).wrong = false;
   }
-  ops::MatmulArgs args(float* x, float* y, float* z) { return {2, 3, 2, {x, {2, 3}}, {y, {3, 2}}, {z, {2, 2}}}; }
+  ops::MatmulArgs args(float* x, float* y, float* z) {
+    return {2, 3, 2, View<float>{x, {2, 3}}, View<float>{y, {3, 2}}, View<float>{z, {2, 2}}};
+  }
   std::vector<float> a{1, 2, 3, 4, 5, 6}, b{1, 2, 3, 4, 5, 6}, c = std::vector<float>(4, -1);
   const std::vector<float> right{22, 28, 49, 64};
 };

@@ -18,16 +18,18 @@ int runs = 0;
 
 void multiply(const ops::MatmulArgs& args, Device&) {
   ++runs;
+  const auto a = args.a.as<const float>(), b = args.b.as<const float>();
+  const auto c = args.c.as<float>();
   for (Index i = 0; i < args.m; ++i)
     for (Index j = 0; j < args.n; ++j) {
       float sum = 0;
-      for (Index p = 0; p < args.k; ++p) sum += args.a(i, p) * args.b(p, j);
-      args.c(i, j) = sum;
+      for (Index p = 0; p < args.k; ++p) sum += a(i, p) * b(p, j);
+      c(i, j) = sum;
     }
 }
 void leave_zero(const ops::MatmulArgs& args, Device&) {
   for (Index i = 0; i < args.m; ++i)
-    for (Index j = 0; j < args.n; ++j) args.c(i, j) = 0;
+    for (Index j = 0; j < args.n; ++j) args.c.as<float>()(i, j) = 0;
 }
 void give_up(const ops::MatmulArgs&, Device&) { throw DeviceError("vkQueueSubmit", "VK_ERROR_DEVICE_LOST"); }
 
@@ -51,7 +53,9 @@ class Enforce : public testing::Test {
   void TearDown() override { set_level(Level::pre); }
 
   /// Arguments of [2, 3] times [3, 2].
-  ops::MatmulArgs args() { return {2, 3, 2, {a.data(), {2, 3}}, {b.data(), {3, 2}}, {c.data(), {2, 2}}}; }
+  ops::MatmulArgs args() {
+    return {2, 3, 2, View<float>{a.data(), {2, 3}}, View<float>{b.data(), {3, 2}}, View<float>{c.data(), {2, 2}}};
+  }
   std::string thrown(const ops::MatmulArgs& call, const Kernel& kernel = kCorrect) {
     try {
       ops::matmul(call, kernel, device(Backend::cpu));
@@ -73,8 +77,8 @@ class Enforce : public testing::Test {
 
 TEST_F(Enforce, ViolationReadsAsTheContractWordsIt) {
   ops::MatmulArgs call = args();
-  call.a = {a.data(), {1, 3}};
-  call.m = 1, call.k = 4, call.c = {c.data(), {1, 2}};
+  call.a = View<float>{a.data(), {1, 3}};
+  call.m = 1, call.k = 4, call.c = View<float>{c.data(), {1, 2}};
   EXPECT_EQ(thrown(call),
             "Contract [matmul] Pre-condition violated: a.len() == m * k (MM-PRE-001): a.len() = 3, m*k = 4");
 }
@@ -86,7 +90,7 @@ TEST_F(Enforce, ViolationNamesTheFirstConditionThatIsFalse) {
             "Contract [matmul] Pre-condition violated: m_min <= m && m <= m_max && k_min <= k && "
             "k <= k_max && n_min <= n && n <= n_max (MM-PRE-006): k = 1048577, k_max = 1048576");
   call = args();
-  call.c = {c.data(), {4, 1}};
+  call.c = View<float>{c.data(), {4, 1}};
   EXPECT_EQ(thrown(call),
             "Contract [matmul] Pre-condition violated: a is [m, k], b is [k, n], c is [m, n] "
             "(MM-PRE-003): c.shape() = [4, 1], Shape{m,n} = [2, 2]");
@@ -94,17 +98,17 @@ TEST_F(Enforce, ViolationNamesTheFirstConditionThatIsFalse) {
 
 TEST_F(Enforce, ViolationShowsShapesWhereThereAreNoSides) {
   ops::MatmulArgs call = args();
-  call.b = {b.data(), {3, 2}, {1, 1}};
+  call.b = View<float>{b.data(), {3, 2}, {1, 1}};
   EXPECT_EQ(thrown(call),
             "Contract [matmul] Pre-condition violated: rows are dense and do not overlap: inner stride 1, "
             "leading dimension at least the width (MM-PRE-004): b = [3, 2] with strides [1, 1]");
   call = args();
-  call.a = {nullptr, {2, 3}};
+  call.a = View<float>{nullptr, {2, 3}};
   EXPECT_EQ(thrown(call),
             "Contract [matmul] Pre-condition violated: a tensor of at least one element has memory "
             "(MM-PRE-007): a = [2, 3] at no address");
   call = args();
-  call.c = {a.data(), {2, 2}};
+  call.c = View<float>{a.data(), {2, 2}};
   EXPECT_EQ(thrown(call),
             "Contract [matmul] Pre-condition violated: c shares no memory with a or b (MM-PRE-005): "
             "c = [2, 2], a = [2, 3]");

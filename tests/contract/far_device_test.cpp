@@ -101,7 +101,8 @@ class Dropped final : public trace::Sink {
 TEST(FarDevice, SpansHoldTheWorkOfTheDevice) {
   std::vector<float> a{1}, b{1}, c{0};
   const auto far = [](std::vector<float>& v) { return static_cast<float*>(FarDevice::far(v.data())); };
-  const ops::MatmulArgs args{1, 1, 1, {far(a), {1, 1}}, {far(b), {1, 1}}, {far(c), {1, 1}}};
+  const ops::MatmulArgs args{
+      1, 1, 1, View<float>{far(a), {1, 1}}, View<float>{far(b), {1, 1}}, View<float>{far(c), {1, 1}}};
   set_level(Level::off);
   FarDevice device;
   ops::matmul(args, kernel<false>(), device);
@@ -120,7 +121,12 @@ TEST(FarDevice, EnsuresClausesAreEvaluatedOnFetchedTensors) {
   b[3 * 3] = 5;  // the errors of the two columns differ, so that no choice of signs cancels them
   const auto far = [](std::vector<float>& v) { return static_cast<float*>(FarDevice::far(v.data())); };
   // Leading dimensions above the widths: [3, 4] of 5, [4, 2] of 3, [3, 2] of 3.
-  const ops::MatmulArgs args{3, 4, 2, {far(a), {3, 4}, {5, 1}}, {far(b), {4, 2}, {3, 1}}, {far(c), {3, 2}, {3, 1}}};
+  const ops::MatmulArgs args{3,
+                             4,
+                             2,
+                             View<float>{far(a), {3, 4}, {5, 1}},
+                             View<float>{far(b), {4, 2}, {3, 1}},
+                             View<float>{far(c), {3, 2}, {3, 1}}};
   set_level(Level::full);
   FarDevice device;
   EXPECT_NO_THROW(ops::matmul(args, kernel<false>(), device));

@@ -1,11 +1,12 @@
 // The CUDA kernels on cuda-host give the same bits in every order of threads; mutants give other bits or an error.
 #include <gtest/gtest.h>
 
-#include <bit>
+#include <algorithm>
 #include <cstring>
 #include <random>
 #include <vector>
 
+#include "kernels/storage.hpp"
 #include "runtime/cuda_host/model.hpp"
 #include "runtime/registry.hpp"
 
@@ -19,49 +20,53 @@ constexpr int kOrders = 5, kTries = 1;
 constexpr int kOrders = 50, kTries = 10;
 #endif
 
-/// A product or matrix-vector product of small odd integers: all sums are exact, so that every order of evaluation and
-/// TF32 give the same bits.
+/// A product or matrix-vector product of small odd integers, which every storage format holds: all sums are exact, so
+/// that every order of evaluation, TF32 and tensor cores give the same bits.
 struct Problem {
-  std::vector<float> a, b, c;
+  using Bytes = std::vector<std::byte>;
+  Bytes a, b, c;
   Call call;
 
-  Problem(std::string_view op, Index m, Index k, Index n, unsigned seed) {
-    if (op == "gemv") n = 1;
-    a = integers(m * k, seed);
-    b = integers(k * n, seed + 1);
-    c.assign(static_cast<std::size_t>(m * n), -1.0f);
-    const bool a_transposed = op == "matmul_tn", b_transposed = op == "matmul_nt";
-    if (op == "gemv") {
+  Problem(const Kernel& of, Index m, Index k, Index n, unsigned seed) {
+    if (of.op == "gemv") n = 1;
+    const DType out = of.op == "matmul_tn" ? DType::f32 : of.storage;
+    a = integers(of.storage, m * k, seed);
+    b = integers(of.storage, k * n, seed + 1);
+    c.resize(static_cast<std::size_t>(m * n) * size_of(out));
+    forget();
+    const bool a_transposed = of.op == "matmul_tn", b_transposed = of.op == "matmul_nt";
+    if (of.op == "gemv") {
       call.dims = {m, k};
-      call.tensors = {tensor(a, Shape{m, k}), tensor(b, Shape{k}), tensor(c, Shape{m})};
+      call.tensors = {tensor(of.storage, a, Shape{m, k}), tensor(of.storage, b, Shape{k}), tensor(out, c, Shape{m})};
     } else {
       call.dims = {m, k, n};
-      call.tensors = {tensor(a, a_transposed ? Shape{k, m} : Shape{m, k}),
-                      tensor(b, b_transposed ? Shape{n, k} : Shape{k, n}), tensor(c, Shape{m, n})};
+      call.tensors = {tensor(of.storage, a, a_transposed ? Shape{k, m} : Shape{m, k}),
+                      tensor(of.storage, b, b_transposed ? Shape{n, k} : Shape{k, n}), tensor(out, c, Shape{m, n})};
     }
   }
 
-  const std::vector<float>& run(std::string_view id) {
-    const Kernel& k = kernel(id);
+  const Bytes& run(const Kernel& k) {
     k.run(call, device(Backend::cuda_host));
     return c;
   }
+  void forget() { std::ranges::fill(c, std::byte{0xbf}); }
 
  private:
-  static std::vector<float> integers(Index size, unsigned seed) {
+  static Bytes integers(DType dtype, Index size, unsigned seed) {
     std::mt19937 random(seed);
-    std::vector<float> values(static_cast<std::size_t>(size));
-    for (float& v : values) v = static_cast<float>(static_cast<int>(random() % 32) * 2 - 31);
+    Bytes values(static_cast<std::size_t>(size) * size_of(dtype));
+    with_storage(dtype, [&]<class S>(S) {
+      for (std::byte* at = values.data(); at < values.data() + values.size(); at += sizeof(S)) {
+        const S value = narrow<S>(static_cast<float>(static_cast<int>(random() % 32) * 2 - 31));
+        std::memcpy(at, &value, sizeof value);
+      }
+    });
     return values;
   }
-  static Tensor tensor(std::vector<float>& values, const Shape& shape) {
-    return {.data = values.data(), .shape = shape, .strides = row_major_strides(shape)};
+  static Tensor tensor(DType dtype, Bytes& values, const Shape& shape) {
+    return {dtype, values.data(), shape, row_major_strides(shape)};
   }
 };
-
-bool same_bits(const std::vector<float>& x, const std::vector<float>& y) {
-  return std::memcmp(x.data(), y.data(), x.size() * sizeof(float)) == 0;
-}
 
 TEST(Kernels, ProductsGiveTheSameBitsInEveryOrder) {
   int kernels_run = 0;
@@ -69,17 +74,17 @@ TEST(Kernels, ProductsGiveTheSameBitsInEveryOrder) {
     if (k.backend != Backend::cuda_host || k.role != KernelRole::kernel) continue;
     if (!k.op.starts_with("matmul") && k.op != "gemv") continue;  // obligations cover other operations
     ++kernels_run;
-    Problem problem(k.op, 37, 41, 35, 7);
-    std::vector<float> first;
+    Problem problem(k, 37, 41, 35, 7);
+    Problem::Bytes first;
     for (std::uint64_t seed = 0; seed < kOrders; ++seed) {
       cuda_host::set_seed(seed);
-      const std::vector<float>& c = problem.run(k.id);
+      const Problem::Bytes& c = problem.run(k);
       if (seed == 0) first = c;
-      EXPECT_TRUE(same_bits(c, first)) << k.id << " with seed " << seed;
-      std::fill(problem.c.begin(), problem.c.end(), -1.0f);
+      EXPECT_TRUE(c == first) << k.id << " with seed " << seed;
+      problem.forget();
     }
   }
-  EXPECT_EQ(kernels_run, 12);
+  EXPECT_EQ(kernels_run, 30);
 }
 
 TEST(Kernels, CopiesGiveTheSameBitsInEveryOrder) {
@@ -112,13 +117,13 @@ TEST(Kernels, CopiesGiveTheSameBitsInEveryOrder) {
 
 /// Returns the number of runs of the mutant, of `tries`, with bits other than the correct kernel's, or with an error.
 int caught(std::string_view mutant, std::string_view right, Index m, Index k, Index n, int tries) {
-  const std::string_view op = kernel(right).op;
+  const Kernel& correct = kernel(right);
   int count = 0;
   for (int t = 0; t < tries; ++t) {
-    Problem good(op, m, k, n, static_cast<unsigned>(t)), bad(op, m, k, n, static_cast<unsigned>(t));
+    Problem good(correct, m, k, n, static_cast<unsigned>(t)), bad(correct, m, k, n, static_cast<unsigned>(t));
     cuda_host::set_seed(static_cast<std::uint64_t>(t));
     try {
-      count += same_bits(good.run(right), bad.run(mutant)) ? 0 : 1;
+      count += good.run(correct) == bad.run(kernel(mutant)) ? 0 : 1;
     } catch (const DeviceError&) {
       ++count;
     }
@@ -137,14 +142,15 @@ TEST(Mutants, ARemovedBarrierShowsAtEverySize) {
     every_time("mutant/cuda-host/matmul/stage_not_swapped", "matmul/cuda-host/register_tiled");
     every_time("mutant/cuda-host/matmul/no_barrier_before_reuse", "matmul/cuda-host/tf32_wmma");
     every_time("mutant/cuda-host/matmul/no_wait", "matmul/cuda-host/tf32_wmma");
+    every_time("mutant/cuda-host/matmul/mma_half_overwritten", "matmul/cuda-host/mma_f16");
   }
 }
 
 TEST(Mutants, DivergenceAndMasksAreErrors) {
   const auto code_of = [](std::string_view id, Index m, Index k, Index n) -> std::string {
-    Problem problem(kernel(id).op, m, k, n, 1);
+    Problem problem(kernel(id), m, k, n, 1);
     try {
-      problem.run(id);
+      problem.run(kernel(id));
     } catch (const DeviceError& error) {
       return error.code;
     }
@@ -158,7 +164,9 @@ TEST(Mutants, DivergenceAndMasksAreErrors) {
 
 TEST(MutantsDeathTest, AccessesOutOfBoundsAreSeenByTheAddressSanitizer) {
 #if defined(__SANITIZE_ADDRESS__)
-  const auto run = [](std::string_view id, Index m, Index k, Index n) { Problem("matmul", m, k, n, 1).run(id); };
+  const auto run = [](std::string_view id, Index m, Index k, Index n) {
+    Problem(kernel(id), m, k, n, 1).run(kernel(id));
+  };
   EXPECT_DEATH(run("mutant/cuda-host/matmul/tile_off_by_one", 16, 16, 16),
                // The latter from the undefined-behaviour sanitizer.
                "global-buffer-overflow|index [0-9]+ out of bounds");

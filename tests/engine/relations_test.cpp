@@ -59,16 +59,18 @@ std::vector<Index> shuffled(Index n) {
 template <int Lost>
 void split_k(const Call& call, Device&) {
   const auto args = ops::MatmulArgs::unpack(call);
+  const auto a = args.a.as<const float>(), b = args.b.as<const float>();
+  const auto c = args.c.as<float>();
   const Index part = (args.k + 3) / 4;
   for (Index i = 0; i < args.m; ++i)
     for (Index j = 0; j < args.n; ++j) {
       float sum = 0;
       for (const Index which : shuffled(4)) {
         float own = 0;
-        for (Index p = which * part; p < std::min((which + 1) * part, args.k); ++p) own += args.a(i, p) * args.b(p, j);
+        for (Index p = which * part; p < std::min((which + 1) * part, args.k); ++p) own += a(i, p) * b(p, j);
         if (static_cast<int>(chance()() % 1'000'000) >= Lost) sum += own;
       }
-      args.c(i, j) = sum;
+      c(i, j) = sum;
     }
 }
 
@@ -155,19 +157,21 @@ float half(float x) { return widen(to_half(x)); }
 template <bool Narrow, int Fault>
 void of_halves(const Call& call, Device&) {
   const auto args = ops::MatmulArgs::unpack(call);
+  const auto a = args.a.as<const float>(), b = args.b.as<const float>();
+  const auto c = args.c.as<float>();
   float largest = 0;
   for (Index i = 0; i < args.m; ++i)
-    for (Index p = 0; p < args.k; ++p) largest = std::fmax(largest, std::fabs(args.a(i, p)));
+    for (Index p = 0; p < args.k; ++p) largest = std::fmax(largest, std::fabs(a(i, p)));
   for (Index i = 0; i < args.m; ++i)
     for (Index j = 0; j < args.n; ++j) {
       float sum = 0;
       for (Index p = 0; p < args.k; ++p) {
-        const float x = half(args.a(i, p)), y = half(args.b(p, j));
+        const float x = half(a(i, p)), y = half(b(p, j));
         sum = Narrow ? half(sum + half(x * y)) : sum + x * y;
       }
       if (Fault == 1 && args.k > 0) sum += 1;
       if (Fault == 2 && largest > 8 && std::isfinite(sum)) sum = std::nextafter(sum, INFINITY);
-      args.c(i, j) = sum;
+      c(i, j) = sum;
     }
 }
 
@@ -194,8 +198,10 @@ TEST(Relations, PowersOfTwoScaleBitsOfFloat32) {
   Kernel k = with("matmul/cpu/naive", [](const Call& call, Device& device) {
     kernel("matmul/cpu/naive").run(call, device);
     const auto args = ops::MatmulArgs::unpack(call);
+    const auto a = args.a.as<const float>();
+    const auto c = args.c.as<float>();
     if (args.m == 0 || args.n == 0 || args.k == 0) return;
-    if (float& c = args.c(0, 0); std::isfinite(c) && std::fabs(args.a(0, 0)) > 2) c = std::nextafter(c, INFINITY);
+    if (float& first = c(0, 0); std::isfinite(first) && std::fabs(a(0, 0)) > 2) first = std::nextafter(first, INFINITY);
   });
   EXPECT_NE(falsified(k, 60).find("inputs scaled by a power of two"), std::string::npos);
 }

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "core/arithmetic.hpp"
+#include "core/half.hpp"
 #include "evaluation.hpp"
 #include "vectors.hpp"
 
@@ -96,6 +97,80 @@ TEST(Freivalds, ReadsEveryLayout) {
       for (const View<const float>& right : {b, b_by_columns})
         EXPECT_FALSE(freivalds(left, right, p.view(wrong, p.m, p.n)).holds);
   }
+}
+
+/// A matrix rounded to S, with its values as floats.
+template <class S>
+struct Stored {
+  Index rows, columns;
+  std::vector<S> values;
+
+  Stored(const Vector& v, Index r, Index c) : rows(r), columns(c) {
+    for (const float x : v) {
+      if constexpr (std::is_same_v<S, Half>) values.push_back(to_half(x));
+      else values.push_back(to_bfloat16(x));
+    }
+  }
+  Vector floats() const {
+    Vector v;
+    for (const S x : values) v.push_back(widen(x));
+    return v;
+  }
+  StorageView view() {
+    constexpr DType kDType = std::is_same_v<S, Half> ? DType::f16 : DType::bf16;
+    return {kDType, values.data(), {rows, columns}, {columns, 1}};
+  }
+};
+
+/// Results rounded once hold; in a product of one column, one unit more in the last place does not.
+template <class S>
+void expect_one_rounding(Distribution d, Index k, Index n, Random& random) {
+  constexpr Index kRows = 40;
+  Product p(kRows, k, n, d, random);
+  Stored<S> a(p.a, kRows, k), b(p.b, k, n);
+  p.a = a.floats(), p.b = b.floats();
+  p.multiply(fused);
+  Stored<S> c(p.c, kRows, n);
+  const Certified result = freivalds(a.view(), b.view(), c.view());
+  EXPECT_TRUE(result.holds) << name(d) << ": " << result.values;
+  if (n > 1) return;
+  int tried = 0;
+  for (Index i = 0; i < kRows; ++i) {
+    S& at = c.values[static_cast<std::size_t>(i)];
+    const float exact = p.at(i, 0), rounded = widen(at);
+    // Away from the exact result; far from sums that cancel, whose float32 bound is not below a unit.
+    if (std::fabs(exact) < 0.25F || !std::isfinite(rounded)) continue;
+    const S before = at;
+    if ((exact > 0) == (rounded >= exact)) ++at.bits;
+    else --at.bits;
+    EXPECT_FALSE(freivalds(a.view(), b.view(), c.view()).holds) << name(d) << ", row " << i;
+    at = before;
+    ++tried;
+  }
+  EXPECT_GT(tried, 10);
+}
+
+TEST(Freivalds, HoldsForResultsRoundedOnceTo16Bits) {
+  Random random(12);
+  for (const Distribution d : kDistributions)
+    for (const auto& [k, n] : {std::pair<Index, Index>{7, 3}, {64, 50}, {300, 17}}) {
+      expect_one_rounding<Half>(d, k, n, random);
+      expect_one_rounding<BFloat16>(d, k, n, random);
+    }
+}
+
+TEST(Freivalds, SeesASecondRoundingTo16Bits) {
+  Random random(13);
+  expect_one_rounding<Half>(Distribution::gaussian, 8, 1, random);
+  expect_one_rounding<BFloat16>(Distribution::gaussian, 8, 1, random);
+}
+
+/// 65520 and more are infinite in f16, and nothing below is.
+TEST(Freivalds, OverflowOf16Bits) {
+  Stored<Half> a({256, 256}, 2, 1), b({255.875F}, 1, 1), c({65504, INFINITY}, 2, 1);
+  EXPECT_FALSE(freivalds(a.view(), b.view(), c.view()).holds) << "256 * 255.875 = 65504 is finite";
+  Stored<Half> larger({256}, 1, 1), all({INFINITY, INFINITY}, 2, 1);
+  EXPECT_TRUE(freivalds(a.view(), larger.view(), all.view()).holds) << "65536 is infinite";
 }
 
 TEST(Freivalds, EmptySumsMustBeZero) {

@@ -22,11 +22,13 @@ using ops::Nf4MatmulNtArgs;
 
 template <class Dot>
 auto product(Dot dot) {
-  return [dot](const MatmulArgs& a) {
-    for (Index i = 0; i < a.m; ++i)
-      for (Index j = 0; j < a.n; ++j)
-        a.c(i, j) = dot(
-            a.k, [&](Index p) { return a.a(i, p); }, [&](Index p) { return a.b(p, j); });
+  return [dot](const MatmulArgs& args) {
+    const auto a = args.a.as<const float>(), b = args.b.as<const float>();
+    const auto c = args.c.as<float>();
+    for (Index i = 0; i < args.m; ++i)
+      for (Index j = 0; j < args.n; ++j)
+        c(i, j) = dot(
+            args.k, [&](Index p) { return a(i, p); }, [&](Index p) { return b(p, j); });
   };
 }
 

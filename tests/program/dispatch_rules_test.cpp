@@ -86,8 +86,9 @@ TEST(DispatchRules, ProjectionsLeaveTheCpu) {
     std::vector<float> a(static_cast<std::size_t>(n * n)), b(a.size()), c(a.size(), -1);
     for (std::size_t i = 0; i < a.size(); ++i)
       a[i] = static_cast<float>(static_cast<int>(i % 7) - 3), b[i] = static_cast<float>(static_cast<int>(i % 5) - 2);
-    const Dispatched d =
-        ops::matmul_nt({n, n, n, {a.data(), {n, n}}, {b.data(), {n, n}}, {c.data(), {n, n}}}, automatic);
+    const Dispatched d = ops::matmul_nt(
+        {n, n, n, View<float>{a.data(), {n, n}}, View<float>{b.data(), {n, n}}, View<float>{c.data(), {n, n}}},
+        automatic);
     if (d.kernel->backend != Backend::cuda) {  // which takes calls of any size
       EXPECT_EQ(d.kernel->backend == Backend::cpu, n == 32) << d.kernel->id;
     }

@@ -26,7 +26,9 @@ struct Product {
     }
   }
   std::size_t elements() const { return static_cast<std::size_t>(n * n); }
-  ops::MatmulArgs args() { return {n, n, n, {a.data(), {n, n}}, {b.data(), {n, n}}, {c.data(), {n, n}}}; }
+  ops::MatmulArgs args() {
+    return {n, n, n, View<float>{a.data(), {n, n}}, View<float>{b.data(), {n, n}}, View<float>{c.data(), {n, n}}};
+  }
   Index n;
   std::vector<float> a, b, c;
 };

@@ -51,8 +51,9 @@ TEST(CudaDevice, PreparingRunsNothingAndTakesThoseItCan) {
 TEST(CudaDevice, ServesAutomaticCallsFirstFromTheHostAndWhereOperandsLie) {
   contract::set_level(contract::Level::full);
   std::vector<float> a(33 * 40, 2), b(40 * 17, 3), c(33 * 17);
-  const Dispatched from_host =
-      ops::matmul({33, 40, 17, {a.data(), {33, 40}}, {b.data(), {40, 17}}, {c.data(), {33, 17}}}, automatic);
+  const Dispatched from_host = ops::matmul(
+      {33, 40, 17, View<float>{a.data(), {33, 40}}, View<float>{b.data(), {40, 17}}, View<float>{c.data(), {33, 17}}},
+      automatic);
   EXPECT_EQ(from_host.kernel->id, "matmul/cuda/register_tiled");
   EXPECT_EQ(c, std::vector<float>(c.size(), 240));
   Device& cuda = device(Backend::cuda);
@@ -61,8 +62,9 @@ TEST(CudaDevice, ServesAutomaticCallsFirstFromTheHostAndWhereOperandsLie) {
   cuda.upload(db.address(), b.data(), db.bytes());
   const LayerPass pass;
   const auto at = [](const Buffer& buffer) { return static_cast<float*>(buffer.address()); };
-  const Dispatched there =
-      ops::matmul({33, 40, 17, {at(da), {33, 40}}, {at(db), {40, 17}}, {at(dc), {33, 17}}}, automatic);
+  const Dispatched there = ops::matmul(
+      {33, 40, 17, View<float>{at(da), {33, 40}}, View<float>{at(db), {40, 17}}, View<float>{at(dc), {33, 17}}},
+      automatic);
   EXPECT_EQ(there.kernel->backend, Backend::cuda);
   EXPECT_TRUE(there.passed_over.empty());
 }

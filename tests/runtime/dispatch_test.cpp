@@ -59,7 +59,12 @@ struct Square {
   std::size_t size_of_matrix() const { return static_cast<std::size_t>(n * (n + 1)); }
   ops::MatmulArgs args() {
     const Shape shape{n, n}, strides{n + 1, 1};
-    return {n, n, n, {a.data(), shape, strides}, {b.data(), shape, strides}, {c.data(), shape, strides}};
+    return {n,
+            n,
+            n,
+            View<float>{a.data(), shape, strides},
+            View<float>{b.data(), shape, strides},
+            View<float>{c.data(), shape, strides}};
   }
   /// Returns true if every element is correct and every gap between rows is unchanged.
   bool right() const {
@@ -150,7 +155,8 @@ TEST(Dispatch, AnAbsentExtentMakesNoCallSmall) {
   in_child([] {
     behaviour(Backend::cuda).absent = true;
     std::vector<float> c(256 * 256, -1);
-    const ops::MatmulArgs args{256, 0, 256, {nullptr, {256, 0}}, {nullptr, {0, 256}}, {c.data(), {256, 256}}};
+    const ops::MatmulArgs args{
+        256, 0, 256, View<float>{nullptr, {256, 0}}, View<float>{nullptr, {0, 256}}, View<float>{c.data(), {256, 256}}};
     EXPECT_EQ(ops::matmul(args, automatic).kernel->id, "matmul/vulkan/far");
     EXPECT_TRUE(std::ranges::all_of(c, [](float x) { return x == 0; }));
   });
@@ -267,7 +273,7 @@ struct Resident {
   }
   ops::MatmulArgs args() const {
     const auto at = [](const Buffer& buffer) { return static_cast<float*>(buffer.address()); };
-    return {2, 2, 2, {at(a), {2, 2}}, {at(b), {2, 2}}, {at(c), {2, 2}}};
+    return {2, 2, 2, View<float>{at(a), {2, 2}}, View<float>{at(b), {2, 2}}, View<float>{at(c), {2, 2}}};
   }
   Buffer a, b, c;
 };
@@ -293,7 +299,7 @@ TEST(Dispatch, OperandsOfSeveralDevicesAreTheCallersMistake) {
     EXPECT_THROW(ops::matmul(mixed, automatic), InputError);
     float host[4] = {};
     mixed = r.args();
-    mixed.c = {host, {2, 2}};
+    mixed.c = View<float>{host, {2, 2}};
     EXPECT_THROW(ops::matmul(mixed, automatic), InputError);
   });
 }

@@ -89,8 +89,9 @@ inline void multiply(const ops::MatmulArgs& args, Device& device) {
   const bool far = !device.host_visible();
   if (far && busy.exchange(true)) overlapped = true;
   std::this_thread::yield();
-  const float *a = FarDevice::near(args.a.data()), *b = FarDevice::near(args.b.data());
-  float* c = FarDevice::near(args.c.data());
+  const float *a = FarDevice::near(args.a.as<const float>().data()),
+              *b = FarDevice::near(args.b.as<const float>().data());
+  float* c = FarDevice::near(args.c.as<float>().data());
   for (Index i = 0; i < args.m; ++i)
     for (Index j = 0; j < args.n; ++j) {
       float sum = 0;

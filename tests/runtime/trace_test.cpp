@@ -72,7 +72,8 @@ TEST(Trace, AllocationsAndTransfersNestInWhatCausedThem) {
   Kept kept;
   far::behaviour(Backend::vulkan) = {};
   far::FarDevice device(Backend::vulkan);
-  const ops::MatmulArgs args{2, 3, 1, {values, {2, 3}}, {values, {3, 1}}, {result, {2, 1}}};
+  const ops::MatmulArgs args{
+      2, 3, 1, View<float>{values, {2, 3}}, View<float>{values, {3, 1}}, View<float>{result, {2, 1}}};
   {
     const Recording recording(kept);
     const Scope outer("step", [](Span&) {});
