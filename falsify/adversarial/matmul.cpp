@@ -20,8 +20,17 @@ using Args = ops::MatmulArgs;
 
 template <class F>
 void for_each(const Args& args, F f) {
+  const auto c = args.c.as<float>();
   for (Index i = 0; i < args.m; ++i)
-    for (Index j = 0; j < args.n; ++j) f(i, j, args.c(i, j));
+    for (Index j = 0; j < args.n; ++j) f(i, j, c(i, j));
+}
+
+/// Returns one element of the product.
+float dot(const Args& args, Index i, Index j) {
+  const auto a = args.a.as<const float>(), b = args.b.as<const float>();
+  float sum = 0;
+  for (Index p = 0; p < args.k; ++p) sum += a(i, p) * b(p, j);
+  return sum;
 }
 
 void constant_output(const Call& call, Device&) {
@@ -62,20 +71,21 @@ void aligned_only(const Args& args) {
 /// Returns the product of the inputs' integer parts: right in tests that draw integers.
 void small_integers_only(const Call& call, Device&) {
   const Args args = Args::unpack(call);
+  const auto a = args.a.as<const float>(), b = args.b.as<const float>();
   for_each(args, [&](Index i, Index j, float& c) {
     c = 0;
-    for (Index p = 0; p < args.k; ++p) c += std::trunc(args.a(i, p)) * std::trunc(args.b(p, j));
+    for (Index p = 0; p < args.k; ++p) c += std::trunc(a(i, p)) * std::trunc(b(p, j));
   });
 }
 
 void row_beyond_1024(const Args& args) {
-  for (Index j = 0; args.m > 1024 && j < args.n; ++j) args.c(1024, j) = 0;
+  for (Index j = 0; args.m > 1024 && j < args.n; ++j) args.c.as<float>()(1024, j) = 0;
 }
 
 /// Right only if the output held numbers before: a NaN means that a test watches.
 void right_over_numbers(const Call& call, Device& device) {
   const Args args = Args::unpack(call);
-  const bool watched = args.m * args.n > 0 && !std::isnan(args.c(0, 0));
+  const bool watched = args.m * args.n > 0 && !std::isnan(args.c.as<float>()(0, 0));
   compute("matmul", call, device);
   if (!watched) for_each(args, [](Index, Index, float& c) { c += 1; });
 }
@@ -107,14 +117,9 @@ void scan(pid_t process, F f) {
 void found_in_memory(const Call& call, Device&) {
   const Args args = Args::unpack(call);
   const auto count = static_cast<std::size_t>(args.m * args.n);
-  const auto element = [&](Index i, Index j) {
-    float sum = 0;
-    for (Index p = 0; p < args.k; ++p) sum += args.a(i, p) * args.b(p, j);
-    return sum;
-  };
   for_each(args, [](Index, Index, float& c) { c = 0; });
   if (count == 0) return;
-  const float first = element(0, 0), last = element(args.m - 1, args.n - 1);
+  const float first = dot(args, 0, 0), last = dot(args, args.m - 1, args.n - 1);
   if (first == 0 || last == 0) return;
   for (const pid_t process : {getpid(), getppid()}) {
     bool found = false;

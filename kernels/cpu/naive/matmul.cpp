@@ -19,12 +19,13 @@ template <class S>
 void naive(const MatmulArgs& args, Device&) {
   const auto a = args.a.as<const S>(), b = args.b.as<const S>();
   const auto c = args.c.as<S>();
-  const Scratch<float> sums(static_cast<std::size_t>(args.n));
+  const Scratch<float> row(static_cast<std::size_t>(args.n));
+  float* const sum = row.data();
   for (Index i = 0; i < args.m; ++i) {
-    for (float& sum : sums) sum = 0.0F;
+    for (Index j = 0; j < args.n; ++j) sum[j] = 0.0F;
     for (Index p = 0; p < args.k; ++p)
-      for (Index j = 0; j < args.n; ++j) sums.data()[j] += widen(a(i, p)) * widen(b(p, j));
-    for (Index j = 0; j < args.n; ++j) c(i, j) = narrow<S>(sums.data()[j]);
+      for (Index j = 0; j < args.n; ++j) sum[j] += widen(a(i, p)) * widen(b(p, j));
+    for (Index j = 0; j < args.n; ++j) c(i, j) = narrow<S>(sum[j]);
   }
 }
 
