@@ -44,11 +44,14 @@ void run_product(const Args& args, Device& device) {
   plan_product(args, vulkan_device(device), tile).run(shader, vulkan_device(device));
 }
 
+/// Returns the terms of a sum that a workgroup takes in one turn of its loop.
+constexpr Index terms_per_turn(Index tile) { return std::min<Index>(16, 1024 / tile); }
+
 /// Refuses more tiles than every device runs: products do not loop over workgroups.
 inline std::optional<std::string> refuse_tiles(Index m, Index k, Index n, Index tile) {
   if (std::max(m, n) > kMaxGroups * tile)
     return "m or n above " + std::to_string(kMaxGroups * tile) + " needs more workgroups than every device runs";
-  const Index depth = std::min<Index>(16, 1024 / tile);  // terms per iteration; the loops inside are unrolled
+  const Index depth = terms_per_turn(tile);  // the loops inside are unrolled
   return refuse_long((k + depth - 1) / depth + 1);
 }
 

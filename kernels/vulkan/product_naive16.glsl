@@ -7,23 +7,41 @@ shared float tile_b[16][16];  // [p][column]
 
 float load_a(uint row, uint p) {
   if (row >= m || p >= k) return 0;
+#ifdef ADAPTER
+  if (p < low_terms) {
+    if (p >= rank) return 0;
+    return low[low_first + row * low_ld + p];
+  }
+  p -= low_terms;
+#endif
 #if A_TRANSPOSED
-  return LOADED(a[a_first + p * a_ld + row]);
+  return LOADED_A(a[a_first + p * a_ld + row]);
 #else
-  return LOADED(a[a_first + row * a_ld + p]);
+  return LOADED_A(a[a_first + row * a_ld + p]);
 #endif
 }
 
 float load_b(uint p, uint column) {
   if (p >= k || column >= n) return 0;
+#ifdef ADAPTER
+  if (p < low_terms) {
+    if (p >= rank) return 0;
+#if B_TRANSPOSED
+    return factor[factor_first + column * factor_ld + p];
+#else
+    return factor[factor_first + p * factor_ld + column];
+#endif
+  }
+  p -= low_terms;
+#endif
 #if defined(B_NF4) && B_TRANSPOSED
   return weight(column, p);
 #elif defined(B_NF4)
   return weight(p, column);
 #elif B_TRANSPOSED
-  return LOADED(b[b_first + column * b_ld + p]);
+  return LOADED_B(b[b_first + column * b_ld + p]);
 #else
-  return LOADED(b[b_first + p * b_ld + column]);
+  return LOADED_B(b[b_first + p * b_ld + column]);
 #endif
 }
 
@@ -44,6 +62,9 @@ void main() {
     barrier();
     [[unroll]] for (uint p = 0; p < 16; ++p) sum = accumulate(sum, tile_a[ly][p], tile_b[p][lx]);
     barrier();
+#ifdef ADAPTER
+    if (p0 + 16 == low_terms) sum *= low_scale;
+#endif
   }
   if (row < m && column < n) c[c_first + row * c_ld + column] = STORE_C(finished(sum, row, column));
 }

@@ -17,6 +17,7 @@
 #include "cli/selection.hpp"
 #include "core/errors.hpp"
 #include "core/files.hpp"
+#include "falsify/engine/percentile.hpp"
 #include "program/model/adapters.hpp"
 #include "program/model/checkpoint.hpp"
 #include "program/model/parameters.hpp"
@@ -79,6 +80,9 @@ std::pair<std::size_t, std::size_t> part_of(std::size_t count, const program::Ra
   return {count * rank / size, count * (rank + 1) / size};
 }
 
+/// Updates that the median leaves out: a device prepares itself in the first ones.
+constexpr std::ptrdiff_t kFirst = 2;
+
 double seconds_since(std::chrono::steady_clock::time_point begin) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
@@ -116,7 +120,9 @@ void TrainingRun::train() {
     const std::vector<std::size_t> order =
         program::shuffled(train_.samples.size(), s_.seed, static_cast<std::uint64_t>(epoch_));
     while (at_ < order.size()) {
+      const Clock::time_point before = Clock::now();
       update(order);
+      update_seconds_.push_back(seconds_since(before));
       progress();
       if (s_.every > 0 && std::ssize(curve_) % s_.every == 0) save_checkpoint();
       if (signal_ != 0) {
@@ -152,6 +158,8 @@ json TrainingRun::finish() {
 json TrainingRun::figures() const {
   const double seconds = seconds_since(begin_);
   json j{{"seconds", seconds}, {"tokens_a_second", static_cast<double>(tokens_) / seconds}};
+  if (std::ssize(update_seconds_) > kFirst)
+    j["median_update_seconds"] = falsify::percentile({update_seconds_.begin() + kFirst, update_seconds_.end()}, 0.5);
   if (o_.every > 0)
     j["checked"] = {{"steps", checked_.steps}, {"elements", checked_.elements}, {"worst", checked_.worst}};
   return j;

@@ -38,7 +38,8 @@ class TrainingRun {
   /// Judges what is held out, and writes model, probabilities and curve: of the best epoch where training was patient,
   /// else of the last one. Returns the figures, which are the same after a run that was interrupted.
   nlohmann::json finish();
-  /// Figures of this process: seconds, tokens a second, steps that were checked.
+  /// Figures of this process: seconds, tokens a second, the median of an update behind the first two, steps that were
+  /// checked.
   nlohmann::json figures() const;
   /// Clears the line of progress on a terminal.
   void end_line();
@@ -90,6 +91,7 @@ class TrainingRun {
   using Clock = std::chrono::steady_clock;
   Clock::time_point begin_ = Clock::now(), last_line_ = begin_;
   Index tokens_ = 0, updates_ = 0;  ///< of this process
+  std::vector<double> update_seconds_;  ///< of each update of this process
   bool checking_ = false, open_line_ = false;
   int signal_ = 0;  ///< that any rank has caught
   falsify::CheckedRun checked_;

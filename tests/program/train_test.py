@@ -90,6 +90,7 @@ for base in ("f32", "nf4"):
     config = configuration(model=f", base: {base}, norms: true, lora: {{rank: 3, alpha: 6, targets: [q_proj, down_proj], merge: true}}")
     done = trained(config)
     expect(done["updates"] == 3 * 31 and done["skipped"] == 0, f"{base}: {done['updates']} updates")
+    expect(0 < done["median_update_seconds"] * 46 <= done["seconds"], f"46 of 91 updates take the median of their times or longer: {done}")
     expect("1 samples at 12 tokens; 18 tokens left out" == done["summary"]["cut"], f"what is cut is said: {done['summary']}")
     expect(done["held_out"]["accuracy"] >= 0.9, f"{base}: it learns: {done['held_out']}")
     rows = list(csv.DictReader((here / "out/curve.csv").open()))
