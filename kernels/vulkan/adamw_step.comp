@@ -1,5 +1,5 @@
-// m' = keep1 m + take1 g, v' = keep2 v + take2 g^2, p' = decay p - size m' / (scale sqrt(v') + eps), in place; dense f32
-// vectors of n elements that share no memory. One element an invocation at a time. With F16 or BF16, and copies = 1,
+// m' = keep1 m + take1 g, v' = keep2 v + take2 g^2, p' = decay p - size m' / (scale sqrt(v') + eps), in place; dense
+// f32 vectors of n elements that share no memory. One element an invocation at a time. With F16 or BF16, and copies = 1,
 // the new p in that format, too, rounded once.
 #pragma shaders adamw_step; adamw_step_f16 F16; adamw_step_bf16 BF16
 #include "storage.glsl"

@@ -1,5 +1,6 @@
-// One step of AdamW: launches adamw_step.comp or adamw_step_vectors.comp, and adamw_step_copy.comp for a copy in f32. No
-// two tensors share memory (the contract's clause). Of a 16-bit copy nothing but its one rounding is in 16 bits.
+// One step of AdamW: launches adamw_step.comp or adamw_step_vectors.comp, and adamw_step_copy.comp for a copy in f32:
+// p, m and v have the same bits with a copy and without. No two tensors share memory (the contract's clause). All
+// arithmetic is float32; a 16-bit copy is rounded once, from the p that is stored.
 #include "kernels/adamw_constants.hpp"
 #include "kernels/vulkan/launch.hpp"
 #include "shaders/adamw_step.hpp"

@@ -1,4 +1,4 @@
-// adamw_step.comp with four elements an invocation at a time, and vector loads and stores where all tensors are aligned.
+// adamw_step.comp with four elements an invocation at a time, by vector loads and stores where all tensors are aligned.
 #pragma shaders adamw_step_vectors_f16 F16; adamw_step_vectors_bf16 BF16
 #include "storage.glsl"
 #include "vectors.glsl"

@@ -84,8 +84,8 @@ struct AdapterShaders {
   }
 };
 
-/// The sum of the second product is formed first, scaled in registers, and goes on as that of the first: its terms, then
-/// those of a · b, then the addend. All of it is float32; c is rounded once.
+/// Products with an operand in float32, and c = a · b + addend + scale second: the sum of the second product is formed
+/// first, scaled in registers, and goes on as that of a · b. All of it is float32; c is rounded once, at the store.
 template <AdapterShaders shaders>
 void multiply_stored(const AffineProduct& x, Device& device) {
   VulkanDevice& target = vulkan_device(device);

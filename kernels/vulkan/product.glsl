@@ -1,12 +1,12 @@
 // Buffers, push constants, and the choice of algorithm, shared by the three matrix products.
 // A stored matrix X starts at element x_first of its buffer; element (r, s) is x_first + r * x_ld + s.
-// Elements are stored in the variant's format (storage.glsl); with A_IS_F32, B_IS_F32 or C_IS_F32 those of A, B or C are
-// f32 in every variant.
+// Elements are stored in the variant's format (storage.glsl); with A_IS_F32, B_IS_F32 or C_IS_F32 those of A, B or C
+// are f32 in every variant.
 // Products and sums are plain float32; a driver may fuse them. Subnormals may be flushed. 16-bit results are rounded
 // once.
 // With AFFINE a sum is scaled and added to an element of the addend, or of C itself.
-// With ADAPTER, too, a sum begins with low_scale * (low * factor), both f32: k counts the terms of both products, of which
-// the first low_terms are those of low * factor, `rank` of them followed by zeros up to a whole step of the loop.
+// With ADAPTER, too, a sum begins with low_scale * (low * factor), both f32: k counts the terms of both products, of
+// which the first low_terms are those of low * factor, `rank` of them followed by zeros up to a whole step of the loop.
 #include "storage.glsl"
 #ifdef A_IS_F32
 #define STORED_A float
