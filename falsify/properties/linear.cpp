@@ -79,8 +79,8 @@ Outcome linear::block_additivity(Trial& trial) {
   std::vector<double> parts = widened(trial.run(head).outputs[0]);
   add(parts, widened(trial.run(tail).outputs[0]));
   const Run whole = trial.run(problem);
-  std::vector<double> bound = bounds_of(trial.oracle(problem)[0]);
-  for (const Problem* part : {&head, &tail}) add(bound, bounds_of(trial.oracle(*part)[0]));
+  std::vector<double> bound = addend_bounds(trial, problem);
+  for (const Problem* part : {&head, &tail}) add(bound, addend_bounds(trial, *part));
   return compare_within("y", problem.shape(3), widened(whole.outputs[0]), parts, bound);
 }
 

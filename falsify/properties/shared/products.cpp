@@ -49,6 +49,14 @@ std::vector<double> result_bounds(const Trial& trial, const Problem& problem) {
   return bounds_of(trial.oracle(problem)[0]);
 }
 
+std::vector<double> addend_bounds(const Trial& trial, const Problem& problem) {
+  const std::vector<Bounded> want = trial.oracle(problem)[0];
+  std::vector<double> bounds = bounds_of(want);
+  for (std::size_t i = 0; i < want.size(); ++i)
+    if (std::isinf(want[i].value)) bounds[i] = INFINITY;
+  return bounds;
+}
+
 Outcome product_identity(Trial& trial, ProductForm form) {
   Problem problem = trial.problem();
   if (!trial.holds_floats()) problem = trial.problem(Strategy::exact_integers);
@@ -128,9 +136,9 @@ Outcome product_linearity(Trial& trial, ProductForm form) {
   std::vector<double> parts = widened(trial.run(first).outputs[0]);
   add(parts, widened(trial.run(second).outputs[0]));
   const std::vector<double> whole = widened(trial.run(sum).outputs[0]);
-  std::vector<double> bound = result_bounds(trial, first);
-  add(bound, result_bounds(trial, second));
-  add(bound, result_bounds(trial, sum));
+  std::vector<double> bound = addend_bounds(trial, first);
+  add(bound, addend_bounds(trial, second));
+  add(bound, addend_bounds(trial, sum));
   return compare_within(product_name(trial), product_shape(sum), whole, parts, bound);
 }
 
@@ -167,9 +175,9 @@ Outcome product_block_additivity(Trial& trial, ProductForm form) {
   std::vector<double> parts = widened(trial.run(head).outputs[0]);
   add(parts, widened(trial.run(tail).outputs[0]));
   const Run whole = trial.run(problem);
-  std::vector<double> bound = result_bounds(trial, problem);
-  add(bound, result_bounds(trial, head));
-  add(bound, result_bounds(trial, tail));
+  std::vector<double> bound = addend_bounds(trial, problem);
+  add(bound, addend_bounds(trial, head));
+  add(bound, addend_bounds(trial, tail));
   return compare_within(product_name(trial), product_shape(problem), widened(whole.outputs[0]), parts, bound);
 }
 

@@ -15,6 +15,9 @@ struct ProductForm {
 
 /// Returns the bounds on the difference between the first output and the oracle.
 std::vector<double> result_bounds(const Trial& trial, const Problem& problem);
+/// Returns the same for results that are added up: infinite where a result is, since f16 overflows at 65520, and the sum
+/// of two results may be far below.
+std::vector<double> addend_bounds(const Trial& trial, const Problem& problem);
 /// A · I = A (as numbers: a zero may have either sign).
 Outcome product_identity(Trial& trial, ProductForm form);
 /// I · x = x.
