@@ -128,7 +128,7 @@ std::vector<Setting> settings() {
           {"softmax", {{"rows", 16384}, {"n", 4096}}, {}},
           {"cross_entropy", {{"rows", 4096}, {"classes", 32000}}, {}},
           {"cross_entropy_backward", {{"rows", 4096}, {"classes", 32000}}, {}},
-          {"adamw_step", {{"n", Index{1} << 26}}, {}},
+          {"adamw_step", {{"n", Index{1} << 26}, {"copies", 0}}, {}},
           {"attention", heads, {{"scale", 0.08838834764F}, {"causal", 0}}, 4 * pairs},
           {"attention_backward", heads, {{"scale", 0.08838834764F}, {"causal", 0}}, 10 * pairs},
           {"q4_k_gemv", {{"rows", 4096}, {"k", 14336}}, {}},

@@ -9,10 +9,12 @@
 
 #include "contract/certificates/attention_decode.hpp"
 #include "contract/certificates/linear.hpp"
+#include "contract/certificates/adamw_step.hpp"
 #include "contract/certificates/lora_linear.hpp"
 #include "contract/certificates/nf4_matmul.hpp"
 #include "contract/certificates/freivalds_partial.hpp"
 #include "evaluation.hpp"
+#include "core/half.hpp"
 #include "vectors.hpp"
 
 namespace assay::numbers::layer_certificates_test {
@@ -124,6 +126,106 @@ TEST(AdapterCertificate, SeesFaults) {
     EXPECT_FALSE(result.holds) << fault;
     EXPECT_NE(result.values, "") << fault;
   }
+}
+
+/// Rounds every element to the format and returns the tensor in it.
+std::vector<std::uint16_t> bits_of(Vector& v, DType dtype) {
+  std::vector<std::uint16_t> bits;
+  for (float& e : v) {
+    bits.push_back(dtype == DType::f16 ? to_half(e).bits : to_bfloat16(e).bits);
+    e = stored(dtype, e);
+  }
+  return bits;
+}
+
+/// The certificate of a layer whose x, weight, bias and y are in 16 bits; `layer` was computed from rounded ones.
+Certified certified_in(DType dtype, Layer& layer) {
+  std::vector<std::uint16_t> x = bits_of(layer.x, dtype), weight = bits_of(layer.weight, dtype),
+                             bias = bits_of(layer.bias, dtype), y = bits_of(layer.y, dtype);
+  const auto view = [&](std::vector<std::uint16_t>& bits, Index rows, Index columns) {
+    return StorageView(dtype, bits.data(), {rows, columns}, {columns, 1});
+  };
+  return contract::freivalds_lora(view(x, layer.s, layer.in), view(weight, layer.out, layer.in),
+                                  view(bias, layer.biases, layer.out), matrix(layer.t, layer.s, layer.r),
+                                  matrix(layer.b, layer.out, layer.r), layer.alpha, view(y, layer.s, layer.out));
+}
+
+TEST(AdapterCertificate, HoldsForOneRoundingTo16Bits) {
+  Random random(26);
+  for (const DType dtype : {DType::f16, DType::bf16})
+    for (Place place : kPlaces)
+      for (const Evaluation& e : kEvaluations)
+        for (Index biases : {0, 1}) {
+          Layer layer(Distribution::gaussian, biases, 16, random);
+          for (Vector* v : {&layer.x, &layer.weight, &layer.bias}) bits_of(*v, dtype);
+          layer.compute(e.dot, true, place);
+          const Certified result = certified_in(dtype, layer);
+          ASSERT_TRUE(result.holds) << e.name << ", " << name(dtype) << ": " << result.values;
+        }
+}
+
+TEST(AdapterCertificate, SeesFaultsIn16Bits) {
+  Random random(27);
+  for (const DType dtype : {DType::f16, DType::bf16})
+    for (int fault = 0; fault < 3; ++fault) {
+      Layer layer(Distribution::gaussian, 1, 16, random);
+      for (Vector* v : {&layer.x, &layer.weight, &layer.bias}) bits_of(*v, dtype);
+      Layer wrong = layer;
+      if (fault == 0) wrong.alpha *= static_cast<float>(layer.r) * 1.5F;
+      if (fault == 1) wrong.b.assign(layer.b.size(), 0);
+      wrong.compute(fused, true, Place::to_sum);
+      layer.y = wrong.y;
+      if (fault == 2) layer.y.back() = 2 * layer.y.back() + 32;
+      EXPECT_FALSE(certified_in(dtype, layer).holds) << name(dtype) << ", fault " << fault;
+    }
+}
+
+/// A copy of one parameter, given by its bits.
+bool is_copy(DType dtype, float p, std::uint16_t bits) {
+  return contract::rounded_once({&p, {1}}, StorageView(dtype, &bits, {1, 1}, {1, 1})).holds;
+}
+
+TEST(CopyCertificate, HoldsForOneRoundingAndForNothingElse) {
+  Random random(28);
+  for (const DType dtype : {DType::f16, DType::bf16})
+    for (int n = 0; n < 1000; ++n) {
+      const auto p = static_cast<float>(std::ldexp(random.gaussian(), static_cast<int>(random.between(-20, 4))));
+      const std::uint16_t right = dtype == DType::f16 ? to_half(p).bits : to_bfloat16(p).bits;
+      ASSERT_TRUE(is_copy(dtype, p, right)) << p;
+      for (const int off : {-1, 1, 0x8000})
+        ASSERT_FALSE(is_copy(dtype, p, static_cast<std::uint16_t>(right + off))) << p << ", " << off;
+    }
+  // Halfway between two neighbours the even one is right.
+  EXPECT_TRUE(is_copy(DType::bf16, 0x1.01p0F, 0x3f80));
+  EXPECT_FALSE(is_copy(DType::bf16, 0x1.01p0F, 0x3f81));
+  EXPECT_TRUE(is_copy(DType::f16, 0x1.006p0F, 0x3c02));
+  EXPECT_FALSE(is_copy(DType::f16, 0x1.006p0F, 0x3c01));
+  EXPECT_TRUE(is_copy(DType::f16, 65520, 0x7c00)) << "infinite";
+  EXPECT_FALSE(is_copy(DType::f16, 65520, 0x7bff)) << "saturated";
+  EXPECT_TRUE(is_copy(DType::f16, 0x1p-24F, 1)) << "the smallest number of f16";
+  EXPECT_FALSE(is_copy(DType::f16, 0x1p-24F, 0));
+}
+
+TEST(CopyCertificate, TakesAnyNanAndEveryFlushedSubnormal) {
+  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_TRUE(is_copy(DType::bf16, kNan, 0x7fc1));
+  EXPECT_FALSE(is_copy(DType::bf16, kNan, 0x7f80));
+  EXPECT_FALSE(is_copy(DType::bf16, 0x1p-127F, 0));
+  const ArithmeticScope scope({.flushes_subnormals = true});
+  EXPECT_TRUE(is_copy(DType::bf16, 0x1p-127F, 0));
+  EXPECT_TRUE(is_copy(DType::bf16, -0x1p-127F, 0x8000));
+  EXPECT_FALSE(is_copy(DType::bf16, 0x1p-126F, 0));
+}
+
+TEST(CopyCertificate, ComparesAnF32CopyBitByBit) {
+  const float p[] = {1, -0.0F, 0x1.000002p0F};
+  float copy[] = {1, -0.0F, 0x1.000002p0F};
+  const auto holds = [&] { return contract::rounded_once({p, {3}}, View<const float>(copy, {1, 3})).holds; };
+  EXPECT_TRUE(holds());
+  copy[1] = 0;
+  EXPECT_FALSE(holds());
+  copy[1] = -0.0F, copy[2] = 1;
+  EXPECT_FALSE(holds());
 }
 
 TEST(AdapterCertificate, LeavesOutWhatOverflowsWithTheScaleAlone) {

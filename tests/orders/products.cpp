@@ -83,19 +83,21 @@ struct Halves {
 template <bool scaled_before>
 void lora(const LoraLinearArgs& a) {
   const float scale = static_cast<float>(a.alpha) / static_cast<float>(a.r);
+  const auto x = a.x.as<const float>(), weight = a.weight.as<const float>(), bias = a.bias.as<const float>();
+  const auto y = a.y.as<float>();
   for (Index i = 0; i < a.s; ++i) {
     for (Index q = 0; q < a.r; ++q) {
       float sum = 0;
-      for (Index p = 0; p < a.in; ++p) sum += a.x(i, p) * a.a(q, p);
+      for (Index p = 0; p < a.in; ++p) sum += x(i, p) * a.a(q, p);
       a.t(i, q) = sum;
     }
     for (Index o = 0; o < a.out; ++o) {
       float base = 0, adapter = 0;
-      for (Index p = 0; p < a.in; ++p) base += a.x(i, p) * a.weight(o, p);
-      if (a.biases > 0) base += a.bias(0, o);
+      for (Index p = 0; p < a.in; ++p) base += x(i, p) * weight(o, p);
+      if (a.biases > 0) base += bias(0, o);
       for (Index q = 0; q < a.r; ++q)
         adapter += scaled_before ? (a.t(i, q) * scale) * a.b(o, q) : a.t(i, q) * a.b(o, q);
-      a.y(i, o) = base + (scaled_before ? adapter : adapter * scale);
+      y(i, o) = base + (scaled_before ? adapter : adapter * scale);
     }
   }
 }
