@@ -103,7 +103,6 @@ struct AddLowRankInBlock {
         }
       }
     }
-    __syncthreads();  // C overwrites the tiles
   }
   __device__ float operator()(float sum, int row, int column) const { return biased(sum, row, column); }
 };
