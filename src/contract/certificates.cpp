@@ -131,7 +131,8 @@ class RowBound {
     double squares = 0;
     for (Index j = 0; j < c_.dim(1); ++j) {
       const double size = std::max(std::fabs(static_cast<double>(c_(i, j))), store_.smallest);
-      const double error = store_.unit * (finite(size) ? binade(size) : size) + flush_;
+      if (!finite(size)) continue;  // an infinity is no rounding: the row must be one that may overflow
+      const double error = store_.unit * binade(size) + flush_;
       squares += error * error;
     }
     return std::sqrt(squares);
