@@ -147,7 +147,7 @@ Outcome adamw_step::trajectory(Trial& trial) {
 audit::Subject adamw_step::audited() {
   return {.sums = {{.says = "p[0] without gradient and decay",
                     .terms = audit::Terms::values,
-                    .dims = {64},
+                    .dims = {64, 0},
                     .count = 1,
                     .left = {0},
                     .result = {0},
