@@ -202,7 +202,7 @@ Outcome lora_linear::ranks_add(Trial& trial) {
   };
   const std::vector<double> whole = sum_of(both, none), parts = sum_of(head, tail);
   std::vector<double> bound(whole.size());
-  for (const Problem& part : {both, none, head, tail}) add(bound, bounds_of(trial.oracle(part)[0]));
+  for (const Problem& part : {both, none, head, tail}) add(bound, addend_bounds(trial, part));
   return compare_within("y", both.shape(5), whole, parts, bound);
 }
 
