@@ -105,6 +105,7 @@ class RowBound {
     double term = inputs + r.unit * (1 + inputs);
     for (int i = 1; i < terms.operations; ++i) term += (r.unit + r.division) * (1 + term);
     const double element = growth * (1 + term) + term;
+    element_ = element * (1 + 0x1p-30);
     const double root = std::sqrt(n);
     const double evaluation = (2 * n + k + 8) * 0x1p-53 * root * (1 + element);
     relative_ = (std::min(kLambda, root) * element + evaluation) * (1 + 0x1p-30);
@@ -117,6 +118,8 @@ class RowBound {
     absolute_ = (n * (k * r.underflow + k * r.flush) * terms.operations + tiny * (root * sides.norms + n * k * tiny)) *
                 larger * terms.range;
   }
+  /// Returns the bound on one sum of products whose magnitudes add up to `size`, before it is stored.
+  double of_sum(double size) const { return element_ * size + absolute_; }
   double operator()(Index i, double magnitude) const {
     double bound = relative_ * magnitude + absolute_;
     if (per_magnitude_ > 0)
@@ -140,7 +143,7 @@ class RowBound {
 
   View<const float> a_, c_;
   StorageRounding store_;
-  double relative_, per_magnitude_, absolute_, per_store_, flush_;
+  double relative_, per_magnitude_, absolute_, per_store_, flush_, element_;
 };
 
 Certified violated(Index row, double left, double right, double bound) {
@@ -259,14 +262,45 @@ class NonfiniteCheck {
     for (Index i = 0; i < c_.dim(0); ++i) {
       const double limit = bound(i, at(s.magnitude, i));
       if (std::fabs(at(s.left, i) - at(s.right, i)) <= limit) continue;
-      if ((!finite(at(s.left, i)) || Roundings::current().saturates) && may_overflow(i)) continue;
+      if ((!finite(at(s.left, i)) || Roundings::current().saturates) && may_overflow(i)) {
+        if (Certified infinite = check_infinite(i, bound); !infinite.holds) return infinite;
+        continue;
+      }
       return violated(i, at(s.left, i), at(s.right, i), limit);
+    }
+    return {};
+  }
+
+  /// Checks the infinite elements of a row that only its store in 16 bits makes infinite, as long as this costs no more
+  /// than a few products.
+  Certified check_infinite(Index i, const RowBound& bound) const {
+    const Roundings& r = Roundings::current();
+    const double limit = storage_rounding(terms_.result).limit;
+    if (terms_.operations > 1 || terms_.range > 1 || terms_.absolute > 0) return {};
+    for (Index j = 0; j < c_.dim(1); ++j) {
+      const double got = c_(i, j);
+      if (finite(got) || !row(i).empty() || !column(j).empty()) continue;
+      if (infinite_work_ >= 64 * (a_.size() + b_.size() + c_.size())) return {};
+      infinite_work_ += a_.dim(1);
+      double sum = 0, size = 0, highest = 0;
+      for (Index p = 0; p < a_.dim(1); ++p) {
+        const double left = a_(i, p), right = b_(p, j);
+        sum += left * right;
+        size += std::fabs(left * right);
+        highest = std::max({highest, std::fabs(left), std::fabs(right)});
+      }
+      // Sums that float32 may not hold are infinite, or NaN, in some order.
+      if (!(size + bound.of_sum(size) <= r.largest) || highest * (1 + r.input_unit) > r.input_largest) continue;
+      const double reach = std::copysign(sum, got) == sum ? std::fabs(sum) : -std::fabs(sum);
+      if (!std::isnan(got) && reach + bound.of_sum(size) >= limit) continue;
+      return {false, fmt::format("c[{}, {}] = {}, and its products sum to {:.9g}", i, j, got, sum)};
     }
     return {};
   }
 
   View<const float> a_, b_, c_;
   ProductTerms terms_;
+  mutable Index infinite_work_ = 0;
   Places rows_, columns_;
   Vector largest_;  ///< largest finite |b_pj| of each p
 };

@@ -171,6 +171,16 @@ TEST(Freivalds, OverflowOf16Bits) {
   EXPECT_FALSE(freivalds(a.view(), b.view(), c.view()).holds) << "256 * 255.875 = 65504 is finite";
   Stored<Half> larger({256}, 1, 1), all({INFINITY, INFINITY}, 2, 1);
   EXPECT_TRUE(freivalds(a.view(), larger.view(), all.view()).holds) << "65536 is infinite";
+  // Terms beyond the range whose sum is within: an element of its own decides, not what the row might hold.
+  Stored<Half> left({300, 300}, 1, 2), right({300, 300, -300, 300}, 2, 2);
+  const auto holds = [&](float first, float second) {
+    Stored<Half> result({first, second}, 1, 2);
+    return freivalds(left.view(), right.view(), result.view()).holds;
+  };
+  EXPECT_TRUE(holds(0, INFINITY));
+  EXPECT_FALSE(holds(INFINITY, INFINITY));
+  EXPECT_FALSE(holds(0, -INFINITY));
+  EXPECT_FALSE(holds(NAN, INFINITY));
 }
 
 TEST(Freivalds, EmptySumsMustBeZero) {
