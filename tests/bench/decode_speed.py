@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Times decoding of one sequence at a context of 1024 tokens by `assay run` and by PyTorch: one JSON line each.
+"""Times decoding of one sequence at a context of 1024 tokens (small: 128) by `assay run` and by PyTorch: a JSON line each.
 
     tests/bench/decode_speed.py build/release/bin/assay [--backend cuda|vulkan|cpu] [--shape llama3-8b|qwen2-0.5b|small]
                                 [--weights f32|q4_k|...]
@@ -26,7 +26,6 @@ import time
 import torch
 import torch.nn.functional as F
 
-CONTEXT, TIMED = 1024, 64
 SHAPES = {  # model_type, hidden, intermediate, heads, kv_heads, head_dim, layers, vocabulary, tied, theta, eps
     "llama3-8b": ("llama", 4096, 14336, 32, 8, 128, 32, 128256, False, 500000.0, 1e-5),
     "qwen2-0.5b": ("qwen2", 896, 4864, 14, 2, 64, 24, 151936, True, 1000000.0, 1e-6),
@@ -38,7 +37,7 @@ parser.add_argument("--shape", choices=SHAPES, default="llama3-8b")
 parser.add_argument("--weights", default="q4_k", help="f32, q4_k, or another format that the program has")
 options = parser.parse_args()
 TYPE, H, I, HEADS, KV, D, LAYERS, VOCABULARY, TIED, THETA, EPS = SHAPES[options.shape]
-BIAS = TYPE == "qwen2"
+BIAS, CONTEXT, TIMED = TYPE == "qwen2", 128 if options.shape == "small" else 1024, 16 if options.shape == "small" else 64
 if options.weights == "q4_k" and H % 256 > 0:
     parser.error("q4_k packs 256 values of a row: give --weights f32")
 GPU = options.backend != "cpu" and torch.cuda.is_available()
