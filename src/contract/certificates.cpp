@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "contract/certificates/elements.hpp"
+#include "contract/elements.hpp"
 #include "contract/projection.hpp"
 #include "core/bounded.hpp"
 
