@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "contract/certificates/elements.hpp"
+#include "contract/elements.hpp"
 
 namespace assay::contract {
 

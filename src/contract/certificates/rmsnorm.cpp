@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "contract/certificates/elements.hpp"
+#include "contract/elements.hpp"
 #include "core/forms.hpp"
 
 namespace assay::contract {
