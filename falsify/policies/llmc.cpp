@@ -104,7 +104,7 @@ const std::vector<Rule>& rules() {
       rule("rmsnorm_backward", {{{1024, 1024}}, {{BT, 128}}},
            1e-3),  // rmsnorm_backward.cu; 1e-1 and 5e-1 as built there
       rule("rope", {{{256, 8, 128}, {10000, 1, 0}}}, 1e-5, counted()),  // rope.cu, without its scaled frequencies
-      rule("rope_backward", {{{256, 8, 128}, {10000, 1, 0}}}, 1e-5, counted()),             // rope.cu
+      rule("rope_backward", {{{256, 8, 128}, {10000, 1, 0}}}, 1e-5, counted()),                // rope.cu
       rule("adamw_step", {{{1048576, 0}, {1e-3, 0.9, 0.999, 1e-8, 0, 10}}}, 1e-4, moments()),  // adamw.cu
       sum_of_squares(),
   };

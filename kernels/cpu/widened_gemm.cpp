@@ -1,6 +1,7 @@
-// Products of matrices in 16 bits, or of one in 16 bits and one in float32: the register tiles of tiled_gemm over panels
-// that are widened to float32 while they are packed. Sums stay in float32 until their last term, so that C is rounded once. Blocks after Goto and van de
-// Geijn, "Anatomy of High-Performance Matrix Multiplication", ACM TOMS 34(3), 2008.
+// Products of matrices in 16 bits, or of one in 16 bits and one in float32: the register tiles of tiled_gemm over
+// panels that are widened to float32 while they are packed. Sums stay in float32 until their last term, so that C is
+// rounded once. Blocks after Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication", ACM TOMS
+// 34(3), 2008.
 #include "serve/scratch.hpp"
 #include "kernels/cpu/gemm.hpp"
 

@@ -1,4 +1,5 @@
-// A linear layer with a low-rank adapter, with CUDA: the kernels of naive16.cuh, register_tiled.cuh and mma_product.cuh.
+// A linear layer with a low-rank adapter, with CUDA: the kernels of naive16.cuh, register_tiled.cuh and
+// mma_product.cuh.
 #include "kernels/cuda/lora_product.cuh"
 
 namespace assay::ASSAY_CUDA_NAMESPACE::of_lora_linear {

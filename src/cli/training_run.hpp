@@ -90,7 +90,7 @@ class TrainingRun {
 
   using Clock = std::chrono::steady_clock;
   Clock::time_point begin_ = Clock::now(), last_line_ = begin_;
-  Index tokens_ = 0, updates_ = 0;  ///< of this process
+  Index tokens_ = 0, updates_ = 0;      ///< of this process
   std::vector<double> update_seconds_;  ///< of each update of this process
   bool checking_ = false, open_line_ = false;
   int signal_ = 0;  ///< that any rank has caught
