@@ -24,6 +24,9 @@ template <class F>
 void each(const AdamwStepArgs& a, F step) {
   const Constants c(a);
   for (Index i = 0; i < a.n; ++i) step(a.p(i), a.m(i), a.v(i), a.g(i), c);
+  if (a.copies == 0) return;
+  const View<float> rounded = a.rounded.as<float>();
+  for (Index i = 0; i < a.n; ++i) rounded(0, i) = a.p(i);
 }
 
 float f(double x) { return static_cast<float>(x); }
