@@ -6,7 +6,7 @@
 #include <cfloat>
 #include <cmath>
 
-#include "contract/elements.hpp"
+#include "contract/certificates/elements.hpp"
 #include "core/arithmetic.hpp"
 #include "core/half.hpp"
 

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <vector>
 
-#include "contract/elements.hpp"
+#include "contract/certificates/elements.hpp"
 #include "contract/certificates/convex_hull.hpp"
 
 namespace assay::contract {

@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "contract/elements.hpp"
+#include "contract/certificates/elements.hpp"
 
 namespace assay::contract {
 

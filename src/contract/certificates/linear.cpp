@@ -1,7 +1,7 @@
 #include "contract/certificates/linear.hpp"
 
 #include "contract/certificates/concatenated.hpp"
-#include "contract/elements.hpp"
+#include "contract/certificates/elements.hpp"
 
 namespace assay::contract {
 

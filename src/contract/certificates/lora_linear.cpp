@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "contract/certificates/concatenated.hpp"
-#include "contract/elements.hpp"
+#include "contract/certificates/elements.hpp"
 #include "contract/certificates/freivalds_partial.hpp"
 
 namespace assay::contract {

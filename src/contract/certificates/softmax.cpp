@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "contract/elements.hpp"
+#include "contract/certificates/elements.hpp"
 #include "core/forms.hpp"
 
 namespace assay::contract {
