@@ -196,10 +196,11 @@ inline int terms_of_part(Index k, Index n) {
 }  // namespace register_tiled_detail
 
 /// c[i,j] = epilogue(sum_p a[i,p] * b[p,j]) in float32, A and B widened, one fused multiply-add a term, p ascending in
-/// each part of the sum, and parts in order. Few columns and many terms give several parts: else most multiprocessors would have no tile. Error at
-/// most k·u·sum_p |a[i,p]||b[p,j]|. Reads each element of A n/128 times and of B m/128 times. Allocates scratch for the
-/// parts of 2048 rows; the device frees it after use. Source: Volkov & Demmel, "Benchmarking GPUs to tune dense linear
-/// algebra", SC 2008 (register blocking); NVIDIA, "CUTLASS: Fast linear algebra in CUDA C++" (thread layout).
+/// each part of the sum, and parts in order. Few columns and many terms give several parts: else most multiprocessors
+/// would have no tile. Error at most k·u·sum_p |a[i,p]||b[p,j]|. Reads each element of A n/128 times and of B m/128
+/// times. Allocates scratch for the parts of 2048 rows; the device frees it after use. Source: Volkov & Demmel,
+/// "Benchmarking GPUs to tune dense linear algebra", SC 2008 (register blocking); NVIDIA, "CUTLASS: Fast linear algebra
+/// in CUDA C++" (thread layout).
 template <bool a_transposed, bool b_transposed, class S, class SB, class Epilogue>
 void register_tiled_with(const ProductOf<S, float, SB>& p, const Epilogue& epilogue, Device& device) {
   namespace detail = register_tiled_detail;

@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "contract/elements.hpp"
+#include "contract/certificates/elements.hpp"
 #include "contract/projection.hpp"
 #include "core/bounded.hpp"
 
@@ -271,12 +271,12 @@ class NonfiniteCheck {
     return {};
   }
 
-  /// Checks the infinite elements of a row that only its store in 16 bits makes infinite, as long as this costs no more
+  /// Checks that each infinite element of a row is a sum that its store makes infinite, as long as this costs no more
   /// than a few products.
   Certified check_infinite(Index i, const RowBound& bound) const {
     const Roundings& r = Roundings::current();
     const double limit = storage_rounding(terms_.result).limit;
-    if (terms_.result == DType::f32 || terms_.operations > 1 || terms_.range > 1 || terms_.absolute > 0) return {};
+    if (terms_.operations > 1 || terms_.range > 1 || terms_.absolute > 0) return {};
     for (Index j = 0; j < c_.dim(1); ++j) {
       const double got = c_(i, j);
       if (finite(got) || !row(i).empty() || !column(j).empty()) continue;

@@ -15,6 +15,7 @@
 #include "tests/audit/rounding.hpp"
 #include "ops/matmul.hpp"
 #include "ops/rmsnorm.hpp"
+#include "ops/softmax.hpp"
 #include "runtime/limits.hpp"
 
 namespace assay::falsify::audit {
@@ -27,6 +28,7 @@ float plain(float x) { return x; }
 float bf16(float x) { return rounded(x, 8); }
 float tf32(float x) { return rounded(x, 11); }
 float tf32_cut(float x) { return truncated(x, 11); }
+float five_bits(float x) { return rounded(x, 5); }
 float flushed(float x) { return std::fabs(x) < 0x1p-126F ? 0.0F : x; }
 
 float nearest(float x, float y) { return x + y; }
@@ -275,6 +277,27 @@ TEST(Audit, AnAccumulatorOfFewerBits) {
   Kernel wide = with(&product<plain, plain, nearest>);
   wide.arithmetic.accumulator = Format::bf16;
   EXPECT_TRUE(tells(audited(wide), "accumulator")) << "bounds are wider than they need be";
+}
+
+/// A softmax of bfloat16 whose sum of exponentials is rounded by Acc.
+template <float (*Acc)(float)>
+void softmax_bf16(const Call& call, Device&) {
+  const auto args = ops::SoftmaxArgs::unpack(call);
+  const auto x = args.x.as<const BFloat16>();
+  const auto y = args.y.as<BFloat16>();
+  for (Index i = 0; i < x.dim(0); ++i) {
+    float largest = -INFINITY, sum = 0;
+    for (Index j = 0; j < x.dim(1); ++j) largest = std::max(largest, widen(x(i, j)));
+    for (Index j = 0; j < x.dim(1); ++j) sum = Acc(sum + std::exp(widen(x(i, j)) - largest));
+    for (Index j = 0; j < x.dim(1); ++j) y(i, j) = to_bfloat16(std::exp(widen(x(i, j)) - largest) / sum);
+  }
+}
+
+/// A result of 8 bits hides an accumulator of 24, and shows one of 5.
+TEST(Audit, AnAccumulatorBehindAResultOf16Bits) {
+  const json right = audited(with(&softmax_bf16<plain>, "softmax/cpu/naive_bf16"));
+  EXPECT_EQ(right["verdict"], "agrees") << right.dump(1);
+  EXPECT_TRUE(tells(audited(with(&softmax_bf16<five_bits>, "softmax/cpu/naive_bf16")), "accumulator"));
 }
 
 TEST(Audit, AccumulationTowardZero) {
