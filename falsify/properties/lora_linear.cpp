@@ -147,12 +147,12 @@ Outcome lora_linear::merged(Trial& trial) {
   Matrix merged(p.weight.rows, p.weight.columns);
   for (std::size_t i = 0; i < exact.size(); ++i) merged.values[i] = static_cast<float>(exact[i].value);
   const std::vector<Bounded> want = trial.oracle(linear_problem(trial, p.x, merged, p.bias))[0];
-  std::vector<double> values, bound = bounds_of(trial.oracle(problem)[0]);
+  std::vector<double> values, bound = addend_bounds(trial, problem);
   for (Index i = 0; i < p.x.rows; ++i)
     for (Index o = 0; o < merged.rows; ++o) {
       const auto at = static_cast<std::size_t>(i * merged.rows + o);
       values.push_back(want[at].value);
-      bound[at] += want[at].may_overflow ? INFINITY : want[at].error;
+      bound[at] += want[at].may_overflow || std::isinf(want[at].value) ? INFINITY : want[at].error;
       // The merged weight is rounded to float.
       for (Index k = 0; k < merged.columns; ++k)
         bound[at] += (1 + 0x1p-20) * std::fabs(p.x(i, k)) *
@@ -177,8 +177,8 @@ Outcome lora_linear::rank_doubled(Trial& trial) {
   const Parts p(once);
   const Problem twice = problem_of(trial, p, stacked(p.a, p.a), beside(p.b, p.b), once.params[0]);
   const Run one = trial.run(once), two = trial.run(twice);
-  std::vector<double> bound = bounds_of(trial.oracle(once)[0]);
-  add(bound, bounds_of(trial.oracle(twice)[0]));
+  std::vector<double> bound = addend_bounds(trial, once);
+  add(bound, addend_bounds(trial, twice));
   return within("y", once.shape(5), two.outputs[0], one.outputs[0], bound);
 }
 
