@@ -1,4 +1,5 @@
 """Kernels of python_test.py: right ones and, from `wrong_` on, planted faults."""
+import ctypes.util
 import functools
 import os
 import sys
@@ -26,6 +27,12 @@ def rmsnorm_of_a_dict(**named):
 
 def scaled(x, alpha):
     return {"y": x * np.float32(alpha)}
+
+
+def scaled_by_a_library(x, alpha):
+    """Looks for a library, as torch does when it is imported."""
+    ctypes.util.find_library("dl")
+    return scaled(x, alpha)
 
 
 class Kernels:

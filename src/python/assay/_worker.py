@@ -1,6 +1,7 @@
 """Calls of kernels in Python, in the engine's worker processes."""
 import contextlib
 import ctypes
+import ctypes.util
 import importlib.util
 import inspect
 import os
@@ -270,6 +271,7 @@ def _call(file, function, signature, pointer):
             ctypes.pythonapi.PyOS_AfterFork_Child()
             _state.update(process=os.getpid(), kernels={})
             sys.dont_write_bytecode = True
+            ctypes.util.find_library = lambda name: None  # it starts compilers, with files of their own
         key = file, function, signature
         if key not in _state["kernels"]:
             _state["kernels"][key] = _Kernel(file, function, signature.decode())
