@@ -97,7 +97,7 @@ Fill labels() {
               "pos_weight", [](Random& random, std::size_t) { return static_cast<float>(9 * random.uniform()); });
 }
 
-/// test/test_nn.py, test_clip_grad_norm: gradients 1 .. 100 and ten of 0.001, max_norm = 2.
+/// test/test_nn.py, test_clip_grad_norm: gradients 1 .. 100 and ten of 0.001, max_norm = 2 and eps = 1e-6.
 Fill counted_gradients() {
   return then(sample_inputs(), "g",
               [](Random&, std::size_t at) { return at < 100 ? static_cast<float>(at + 1) : 0.001F; });
@@ -230,7 +230,7 @@ const std::vector<Rule>& rules() {
         rule("tensor_layout", and_strided({{{S, M}}, {{M, S}}, {{1, L}}, {{S, 0}}}, kMixed)),
         // sample_inputs_linalg_vector_norm: (), (S), (S, S), (S, M, S).
         rule("global_grad_norm", {{{1}}, {{S}}, {{S * S}}, {{S * M * S}}}),
-        rule("clip_grad_norm", {{{110}, {2}}}, counted_gradients()),
+        rule("clip_grad_norm", {{{110}, {2, 1e-6}}}, counted_gradients()),
         // common_optimizers.py, optim_inputs_func_adamw: lr 0.01, weight_decay 0.1; test_optim.py runs several steps.
         rule("adamw_step", {{{55, 0}, {1e-3, 0.9, 0.999, 1e-8, 0.01, 1}},
                             {{55, 0}, {1e-2, 0.9, 0.999, 1e-8, 0.01, 2}},

@@ -12,15 +12,16 @@ namespace {
 using ops::ClipGradNormArgs;
 
 /// Returns the factor of g: 1 within the limit, NaN for a NaN norm.
-float factor(float norm, double max_norm) {
+float factor(float norm, double max_norm, double eps) {
   const auto limit = static_cast<float>(max_norm);
-  return norm <= limit ? 1.0F : limit / norm;
+  const float divisor = norm + static_cast<float>(eps);
+  return divisor <= limit ? 1.0F : limit / divisor;
 }
 
-/// norm = sqrt(sum_i g[i]^2), then g[i] *= min(1, max_norm / norm); g is not written if the norm is within the limit.
+/// norm = sqrt(sum_i g[i]^2), then g[i] *= min(1, max_norm / (norm + eps)); g is not written if the norm is within the limit.
 void highway(const ClipGradNormArgs& args, Device&) {
   args.norm(0) = std::sqrt(sum_of_squares(args.g.data(), args.n));
-  const float by = factor(args.norm(0), args.max_norm);
+  const float by = factor(args.norm(0), args.max_norm, args.eps);
   if (by != 1.0F) scale_in_place(args.g.data(), args.n, by);
 }
 

@@ -6,11 +6,11 @@
 namespace assay::ASSAY_CUDA_NAMESPACE::of_clip_grad_norm {
 namespace {
 
-/// g[i] *= limit / norm[0], unless the norm is at most the limit.
-__global__ void __launch_bounds__(256) clip_kernel(Index n, float* g, const float* norm, float limit) {
-  const float length = norm[0];
-  if (length <= limit) return;
-  const float by = limit / length;
+/// g[i] *= limit / (norm[0] + eps), unless norm[0] + eps is at most the limit.
+__global__ void __launch_bounds__(256) clip_kernel(Index n, float* g, const float* norm, float limit, float eps) {
+  const float divisor = norm[0] + eps;
+  if (divisor <= limit) return;
+  const float by = limit / divisor;
   const bool aligned = aligned16(g);
   for (Index i = (Index{blockIdx.x} * blockDim.x + threadIdx.x) * 4; i < n; i += Index{gridDim.x} * blockDim.x * 4) {
     const float4 v = load4(g, n, i, aligned, 0.0f);
@@ -24,7 +24,7 @@ void run(const ops::ClipGradNormArgs& args, Device& device) {
   auto* const partial = static_cast<float*>(scratch.address());
   launch_norm(args.n, args.g.data(), args.norm.data(), partial, blocks, threads, device);
   launch(&clip_kernel, {dim3(blocks), dim3(threads)}, device, args.n, args.g.data(), args.norm.data(),
-         static_cast<float>(args.max_norm));
+         static_cast<float>(args.max_norm), static_cast<float>(args.eps));
 }
 
 const KernelRegistration two_stages{{.id = "clip_grad_norm/" ASSAY_CUDA_NAME "/two_stages",

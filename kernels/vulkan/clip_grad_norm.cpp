@@ -9,14 +9,15 @@ namespace {
 /// Push constants of clip_grad_norm.comp.
 struct ClipPush {
   std::uint32_t n, g_first, norm_first;
-  float limit;
+  float limit, eps;
 };
 
 void run(const ops::ClipGradNormArgs& args, Device& device) {
   VulkanDevice& target = vulkan_device(device);
   const StorageBinding g = bind(target, args.g), norm = bind(target, args.norm);
   dispatch_norm(target, args.n, g, norm);
-  const ClipPush push{static_cast<std::uint32_t>(args.n), g.first, norm.first, static_cast<float>(args.max_norm)};
+  const ClipPush push{static_cast<std::uint32_t>(args.n), g.first, norm.first, static_cast<float>(args.max_norm),
+                      static_cast<float>(args.eps)};
   const std::array bindings{g, norm};
   target.dispatch({.name = shaders::clip_grad_norm.name,
                    .module = shaders::clip_grad_norm.module,

@@ -81,10 +81,10 @@ TEST(GoldenLosses, NormsOfPythagoreanTriples) {
   reference::global_grad_norm<Bounded>(g, norm);
   expect(norm, {13});
   Tensor clipped({2}, {3, -4}), kept({2}, {3, -4}), before({1});
-  reference::clip_grad_norm<Bounded>(clipped, before, 2.5);
+  reference::clip_grad_norm<Bounded>(clipped, before, 2.5, 0);
   expect(before, {5});
   expect(clipped, {1.5, -2});
-  reference::clip_grad_norm<Bounded>(kept, before, 6);
+  reference::clip_grad_norm<Bounded>(kept, before, 6, 0);
   expect(kept, {3, -4});
 }
 

@@ -115,7 +115,7 @@ void bitsandbytes(const AdamwStepArgs& a) {
 
 using ops::ClipGradNormArgs;
 
-/// Sums squares in float, or squares and adds the norms of chunks again.
+/// Sums squares in float, or squares and adds the norms of chunks again. Every element is multiplied. llm.c adds no eps.
 template <Index chunk>
 void clip(const ClipGradNormArgs& a) {
   float all = 0;
@@ -126,8 +126,7 @@ void clip(const ClipGradNormArgs& a) {
   }
   const float norm = std::sqrt(all), limit = f(a.max_norm);
   a.norm(0) = norm;
-  if (norm <= limit) return;
-  const float factor = limit / norm;
+  const float ratio = limit / (norm + f(a.eps)), factor = ratio >= 1 ? 1 : ratio;  // NaN stays
   for (Index i = 0; i < a.n; ++i) a.g(i) *= factor;
 }
 
@@ -153,7 +152,7 @@ Orders optimizer_orders() {
                 "eps scaled by the correction's root", bitsandbytes),
           order<ClipGradNormArgs>("clip_grad_norm", "llm.c", "llmc/global_norm.cuh, global_norm_squared_kernel",
                                   "squares by blocks of 512", clip<512>),
-          order<ClipGradNormArgs>("clip_grad_norm", "PyTorch", "torch/nn/utils/clip_grad.py, without its 1e-6",
+          order<ClipGradNormArgs>("clip_grad_norm", "PyTorch", "torch/nn/utils/clip_grad.py, clip_grads_with_norm_",
                                   "squares by blocks of 16", clip<16>)};
 }
 

@@ -65,7 +65,7 @@ StepPrograms step_programs(const ClassifierConfig& config, const TrainingOptions
 
   Builder update;
   Value g = update.reshape(scale(update, as_matrix(update, update.gradient(kGradients, {n})), 1), {n});
-  if (options.max_norm > 0) g = clip_grad_norm(update, g, options.max_norm).g;
+  if (options.max_norm > 0) g = clip_grad_norm(update, g, options.max_norm, 0).g;
   const auto state = [&](const char* name) { return update.state(name, {n}); };
   all.parameters = state("parameters"), all.m = state("adamw.m"), all.v = state("adamw.v");
   adamw_step(update, all.parameters, all.m, all.v, g, options.lr, options.beta1, options.beta2, options.eps,
