@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <type_traits>
 #include <vector>
 
 #include "program/plan.hpp"
@@ -43,14 +44,19 @@ class Session {
   /// for a value whose memory serves another one by the end of a run.
   void set(Value v, std::span<const std::byte> bytes);
   void get(Value v, std::span<std::byte> bytes);
+  /// Likewise of a value in f16 or bf16 as well: to it numbers are rounded to nearest even, and from it they are exact.
+  void set(Value v, std::span<const float> elements);
+  void get(Value v, std::span<float> elements);
   template <class T>
   void set(Value v, const std::vector<T>& elements) {
-    set(v, std::as_bytes(std::span(elements)));
+    if constexpr (std::is_same_v<T, float>) set(v, std::span(elements));
+    else set(v, std::as_bytes(std::span(elements)));
   }
   template <class T>
   std::vector<T> get(Value v) {
     std::vector<T> elements(static_cast<std::size_t>(program_[v].shape.size()));
-    get(v, std::as_writable_bytes(std::span(elements)));
+    if constexpr (std::is_same_v<T, float>) get(v, std::span(elements));
+    else get(v, std::as_writable_bytes(std::span(elements)));
     return elements;
   }
   /// Changes a parameter of the step that has this label, such as a learning rate. Throws InputError if there is none.
