@@ -1,4 +1,4 @@
-// Programs in f16 and bf16: formats of results, casts, gradients, weights, and faults of formats that a checked run sees.
+// Programs in f16 and bf16: formats of results, casts, gradients, weights, and faults of formats that checks see.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
