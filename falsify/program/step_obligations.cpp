@@ -299,6 +299,7 @@ Outcome empty_shards(const SystemTrial& trial) {
 /// R3.
 Outcome loss_scale(const SystemTrial& trial) {
   const BlockCase& c = trial.block();
+  if (c.config.weights == WeightFormat::f16) return Outcome::not_applicable("subnormal gradients in f16 do not scale");
   const MicroBatches batches = samples_of(c, 0);
   const double k = static_cast<double>(1 << (1 + c.seed % 5));
   const auto step = [&](double scale) {

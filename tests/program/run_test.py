@@ -63,7 +63,7 @@ for name in ("llama", "qwen2"):
 # Checkpoints in the model's format, in shards and with every bias.
 for folder, weights in (("qwen3", "bf16"), ("llama", "f16"), ("qwen2", "bf16")):
     done = run(golden / "checkpoints" / folder, "--weights", weights, "--tokens", "3,1,4", "--count", 2, "--chunk", 2, "--check", "--json")
-    expect(done.returncode == 0 and not done.stderr and json.loads(done.stdout)["checked"]["elements"] > 400, f"{folder} in {weights}: {done}")
+    expect(done.returncode == 0 and not done.stderr and json.loads(done.stdout)["checked"]["elements"] > 300, f"{folder} in {weights}: {done}")
 wide, narrow = decoded(*prompt), decoded(*prompt, "--weights", "bf16")
 expect(narrow["memory"]["weights"] < 0.6 * wide["memory"]["weights"], f"weights take {narrow['memory']} beside {wide['memory']}")
 hot = [decoded(*prompt, "--count", 12, "--temperature", "2", "--seed", seed)["tokens"] for seed in (1, 1, 2)]

@@ -9,6 +9,7 @@
 #include "blocks.hpp"
 #include "core/half.hpp"
 #include "falsify/program/check.hpp"
+#include "falsify/program/wiring.hpp"
 #include "on_device.hpp"
 #include "program/differentiate.hpp"
 #include "program/model/decode.hpp"
@@ -180,6 +181,27 @@ TEST(SixteenBits, RefusesWhatDoesNotTrain) {
               std::string("transformer: trained: ") + name +
                   " is in bf16, which does not train; name other parameters, or have weights in f32");
   EXPECT_EQ(with([](TransformerConfig& c) { c.trained = {"*norm.weight", "*.bias", "classifier.*"}; }), "not refused");
+}
+
+/// Casts and gradients around them are wired by the equations: every program mutant is seen, or is the program.
+TEST(SixteenBits, MutantsOfWiringsDie) {
+  for (const Part part : {Part::layer, Part::classifier}) {
+    BlockCase c{.name = "bf16", .config = model(WeightFormat::bf16), .part = part, .batch = 2, .classes = 3};
+    c.config.layers = 1, c.config.adapters = {{Projection::q, Projection::down}, 2, 8};
+    const falsify::Wiring wiring(c);
+    const auto dies = [&](const std::vector<std::vector<double>>& results) {
+      for (std::size_t row = 0; row < results.size(); ++row)
+        if (judge(wiring.expected()[row], results[row]).kind == falsify::Outcome::Kind::falsified) return true;
+      return false;
+    };
+    EXPECT_FALSE(dies(wiring.run(wiring.right())));
+    int killed = 0;
+    for (const falsify::ProgramMutant& m : wiring.mutants()) {
+      if (dies(wiring.run(m))) ++killed;
+      else EXPECT_TRUE(wiring.equivalent(m)) << m.description;
+    }
+    EXPECT_GE(killed, 100);
+  }
 }
 
 /// A kernel that computes and then spoils what it computed.
