@@ -60,6 +60,8 @@ void Session::choose_kernels(const std::function<const Kernel*(const Step&)>& ch
     for (const Value v : step.tensors)
       call.tensors.push_back({program_.storage_of(v).dtype, nullptr, program_[v].shape, program_[v].strides});
     const Kernel* chosen = choose ? choose(step) : nullptr;
+    // One kernel may be chosen for all steps of its operation, whose formats may differ.
+    if (chosen != nullptr && refuses_storage(*chosen, call)) chosen = nullptr;
     try {
       kernels_.push_back(chosen != nullptr ? chosen : &select_kernel(step.op->name, device_.backend(), call));
       for (Tensor& t : call.tensors) t.strides = row_major_strides(t.shape);  // as Device::prepare() takes it

@@ -186,7 +186,7 @@ TEST(SixteenBits, RefusesWhatDoesNotTrain) {
 /// Casts and gradients around them are wired by the equations: every program mutant is seen, or is the program.
 TEST(SixteenBits, MutantsOfWiringsDie) {
   for (const Part part : {Part::layer, Part::classifier}) {
-    BlockCase c{.name = "bf16", .config = model(WeightFormat::bf16), .part = part, .batch = 2, .classes = 3};
+    BlockCase c{.name = "bf16", .config = model(WeightFormat::bf16), .part = part, .classes = 3};
     c.config.layers = 1, c.config.adapters = {{Projection::q, Projection::down}, 2, 8};
     const falsify::Wiring wiring(c);
     const auto dies = [&](const std::vector<std::vector<double>>& results) {
