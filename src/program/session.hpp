@@ -21,7 +21,7 @@ enum class Check { none, steps };
 
 struct SessionOptions {
   bool reuse = true;  ///< temporaries share slots (plan.hpp)
-  /// The kernel of a step; null, or a null result: the back end's preferred one.
+  /// The kernel of a step; null, a null result, or one that stores another format: the back end's preferred one.
   std::function<const Kernel*(const Step&)> choose{};
   /// Another one, whose parameters, states and gradients of the same name are shared. It outlives the new one, and is on
   /// the same device.
