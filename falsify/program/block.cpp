@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "core/half.hpp"
 #include "falsify/program/step.hpp"
 #include "program/operations.hpp"
 
@@ -24,7 +25,7 @@ TransformerConfig full() {
 
 Block::Block(const BlockCase& c) : recomputes(c.recomputes) {
   if (c.part == BlockPart::feed_forward) {
-    x = builder.input("x", {c.rows(), c.config.hidden});
+    x = builder.input("x", {c.rows(), c.config.hidden}, activation_dtype(c.config.weights));
     y = feed_forward_block(builder, c.config, x);
   } else if (c.part == BlockPart::loss || c.part == BlockPart::training) {
     const Sequences all = sequences(builder, c.config, c.rows(), c.batch);
@@ -55,7 +56,7 @@ Block::Block(const BlockCase& c) : recomputes(c.recomputes) {
     return;
   } else {
     const Sequences all = sequences(builder, c.config, c.rows(), c.batch);
-    x = builder.input("x", {c.rows(), c.config.hidden});
+    x = builder.input("x", {c.rows(), c.config.hidden}, activation_dtype(c.config.weights));
     y = c.part == BlockPart::layer ? decoder_layer(builder, c.config, x, all)
                                    : attention_block(builder, c.config, x, all);
   }
@@ -102,7 +103,7 @@ double packed_number(Random& random, const Parameter& p, bool scale, std::size_t
 
 namespace {
 
-/// Numbers of one name. `packed`: of a parameter whose format is not f32, or null.
+/// Numbers of one name. `packed`: of a parameter that is, or null.
 std::vector<double> drawn(const BlockCase& c, const std::string& name, const Storage& storage, std::size_t count,
                           const Parameter* packed, bool scale, int run) {
   const auto stream = static_cast<std::uint64_t>(storage.kind == Kind::parameter ? 99 : run);
@@ -149,7 +150,7 @@ std::vector<double> drawn(const BlockCase& c, const std::string& name, const Sto
     else if (storage.dtype == DType::i32) n = static_cast<double>(random.below(words));
     else if (name.ends_with("norm.weight") || name == "class weights") n = 1 + 0.25 * random.gaussian();
     else n = deviation * random.gaussian();
-    n = static_cast<float>(n);
+    n = stored(storage.dtype, static_cast<float>(n));
   }
   return numbers;
 }
@@ -162,7 +163,7 @@ std::vector<double> numbers_of(const BlockCase& c, const Program& program, Value
   const auto size = static_cast<std::size_t>(v.shape.size());
   if (c.part == BlockPart::decode && v.name == "ids") return taken(c, tokens_of(c, run));
   for (const Parameter& p : program.parameters) {
-    const Parameter* const packed = p.format == WeightFormat::f32 ? nullptr : &p;
+    const Parameter* const packed = is_packed(p.format) ? &p : nullptr;
     if (p.parts.empty()) {
       if (packed != nullptr && (p.value == of || p.scales == of))
         return drawn(c, v.name, storage, size, packed, p.scales == of, run);
@@ -202,7 +203,7 @@ std::map<std::string, std::vector<double>> whole_weights(const BlockCase& c, con
     const std::vector<PartOfRows> whole{{0, p.shape[0], p.value, p.scales}};
     for (const PartOfRows& part : p.parts.empty() ? whole : p.parts) {
       std::vector<double> rows = numbers_of(c, program, part.value);
-      if (p.format != WeightFormat::f32) {
+      if (is_packed(p.format)) {
         Builder b;
         const Value codes = b.input("codes", program[part.value].shape, DType::u8),
                     scales = part.scales ? b.input("scales", program[part.scales].shape) : Value{},

@@ -62,6 +62,9 @@ inline program::TransformerConfig llama() {
 /// Everything at once: groups of heads, biases, norms of heads, an adapter on every projection.
 program::TransformerConfig full();
 
+/// Whether activations have 16 bits.
+inline bool in_16_bits(const BlockCase& c) { return program::activation_dtype(c.config.weights) != DType::f32; }
+
 struct Block {
   program::Builder builder;
   program::Value x,
@@ -89,7 +92,7 @@ std::vector<double> numbers_of(const BlockCase& c, const program::Program& progr
 /// next one.
 void for_each_set_by_host(const program::Program& program, const std::function<void(program::Value)>& f, int run = 0);
 
-/// The weights of a case that are packed or in parts, as a model in float32 has them, by name.
+/// The weights of a case that are not in f32, or are in parts, as a model in float32 has them, by name.
 std::map<std::string, std::vector<double>> whole_weights(const BlockCase& c, const program::Program& program);
 
 /// Of decoding: the ids of a run, and ids as its program takes them.

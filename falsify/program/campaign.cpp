@@ -38,7 +38,7 @@ Outcome outcome_of(const SystemObligation& obligation, const SystemTrial& trial)
   }
 }
 
-/// The same of a layer that may be too large for this machine.
+/// The same of a layer that may be too large for this machine, or in a format that its kernels may not have.
 Outcome if_it_fits(const SystemObligation& obligation, const SystemTrial& trial) {
   try {
     return outcome_of(obligation, trial);
@@ -135,7 +135,8 @@ class Campaign {
     ++total_;
     if (progress_) progress_(*obligations_[o], c, total_);
     trial.bounds = 0;
-    const Outcome outcome = c.region < 0 ? outcome_of(*obligations_[o], trial) : if_it_fits(*obligations_[o], trial);
+    const bool fits = c.region < 0 && !in_16_bits(trial.block());
+    const Outcome outcome = fits ? outcome_of(*obligations_[o], trial) : if_it_fits(*obligations_[o], trial);
     ++record.tried.cases;
     record.cases += outcome.kind != Outcome::Kind::not_applicable;
     record.elements += outcome.elements, record.nonzero += outcome.nonzero;

@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "core/half.hpp"
 #include "falsify/engine/audit_oracle.hpp"
 #include "program/plan.hpp"
 
@@ -66,10 +67,25 @@ class Execution {
     std::vector<View<T>> views;
     for (const program::Value v : step.tensors) views.push_back((*this)[v]);
     reference_in<T> (*step.op)(views, step.params);
+    if constexpr (std::is_same_v<T, Bounded> || std::is_same_v<T, float>)
+      for (std::size_t t = 0; t < views.size() && rounds_stores; ++t)
+        if (step.op->tensors[t].role != Role::in) round(views[t], program_.storage_of(step.tensors[t]).dtype);
   }
+
+  /// Results are rounded to their formats of 16 bits, as on a device. Beside double they are not: there, bounds are those
+  /// of exact stores.
+  bool rounds_stores = false;
 
  private:
   std::size_t slot(std::size_t storage) const { return static_cast<std::size_t>(plan_.slot_of[storage]); }
+
+  static void round(View<T> view, DType dtype) {
+    if (dtype != DType::f16 && dtype != DType::bf16) return;
+    for (Index n = 0; n < view.size(); ++n) {
+      T& x = view.data()[offset_of(view.shape(), view.strides(), n)];
+      x = stored(dtype, x);
+    }
+  }
 
   const program::Program& program_;
   const program::Plan& plan_;

@@ -188,6 +188,7 @@ Outcome two_passes(const SystemTrial& trial) {
 Outcome composed(const SystemTrial& trial) {
   OnDevice on(trial);
   Execution<Bounded> bounded(on.d.program, on.session.plan(), Bounded(std::nan("")));
+  bounded.rounds_stores = true;
   set_all(bounded, on.d.program, on.c);
   for (std::size_t s = 0; s < on.d.program.steps.size(); ++s) {
     const ArithmeticScope scope(on.session.kernel(s).arithmetic);
@@ -226,6 +227,7 @@ Outcome composed(const SystemTrial& trial) {
 
 /// R10: every leaf that trains gets a gradient unless the equations say zero, and no frozen one has any.
 Outcome leaves(const SystemTrial& trial) {
+  if (in_16_bits(trial.block())) return Outcome::not_applicable("a gradient of 16 bits may round to zero");
   OnDevice on(trial);
   on.session.run();
   set_all(on.session, trial.block(), 1);  // what is expected is of two runs
@@ -394,6 +396,8 @@ Outcome zero_adapter(const SystemTrial& trial) {
   for (const auto& [name, numbers] : parameters_of(base))
     if (name.ends_with("lora_B.weight")) zeros[name].resize(numbers.size());
   if (zeros.empty()) return Outcome::not_applicable("no adapters");
+  if (in_16_bits(base) && base.part != BlockPart::decode)
+    return Outcome::not_applicable("without adapters nothing of it trains");
   base.config.adapters.on.clear(), base.config.trains = true;
   return same<double>("y", InDouble(trial, trial.block(), zeros).y(), InDouble(trial, base).y(),
                       "with adapters whose B is zero it is not the base");
@@ -447,6 +451,8 @@ Outcome merged(const SystemTrial& trial) {
         for (std::size_t i = 0; i < in; ++i) w[o * in + i] += factor * b[o * rank + r] * a[r * in + i];
   }
   if (base.config.adapters.on.empty()) return Outcome::not_applicable("no adapters");
+  if (in_16_bits(base) && (base.part == BlockPart::layer || base.part == BlockPart::decode))
+    return Outcome::not_applicable("in float32 it reads another x, or other caches");
   const Outcome restored = unmerged(trial, own);
   base.config.adapters.on.clear(), base.config.trains = true, base.config.weights = WeightFormat::f32;
   base.config.largest_buffer = SIZE_MAX;
@@ -457,6 +463,7 @@ Outcome merged(const SystemTrial& trial) {
 
 Outcome tied(const SystemTrial& trial) {
   BlockCase c = trial.block();
+  if (in_16_bits(c)) return Outcome::not_applicable("the table does not train");
   c.config.trains = true;
   BlockCase untied = c;
   c.config.tied_head = true, untied.config.tied_head = false;

@@ -55,8 +55,10 @@ constexpr DimInfo kBatch{.name = "batch", .min = 1, .max = 256, .says = "sequenc
     kTokensOfSample{.name = "length", .min = 1, .max = 4096, .says = "tokens of the longest sample"},
     kSteps{.name = "steps", .min = 0, .max = 999000, .says = "steps before"};
 
-constexpr double kSwitch[] = {0, 1}, kTrainable[] = {0, 1, 2, 3}, kFormats[] = {0, 1, 2};
-constexpr WeightFormat kWeightFormats[] = {WeightFormat::f32, WeightFormat::nf4, WeightFormat::q4_k};
+constexpr double kSwitch[] = {0, 1}, kTrainable[] = {0, 1, 2, 3}, kFormats[] = {0, 1, 2, 3, 4},
+                 kBaseFormats[] = {0, 1, 3, 4}, kStoredFormats[] = {0, 3, 4};
+constexpr WeightFormat kWeightFormats[] = {WeightFormat::f32, WeightFormat::nf4, WeightFormat::q4_k, WeightFormat::bf16,
+                                           WeightFormat::f16};
 constexpr ParamInfo kTheta{.name = "theta", .max = 1e7, .typical = 10000, .says = "base of the rotation; 0: none"},
     kEps{.name = "eps", .min = 1e-12, .max = 1e-3, .typical = 1e-6, .says = "of every norm"},
     kBiases{.name = "biases", .max = 127, .says = "of projections, a sum as of adapters; Qwen2 has 7", .integer = true},
@@ -67,9 +69,18 @@ constexpr ParamInfo kTheta{.name = "theta", .max = 1e7, .typical = 10000, .says 
     kAdapters{
         .name = "adapters", .max = 127, .says = "sum of 1 q, 2 k, 4 v, 8 o, 16 gate, 32 up, 64 down", .integer = true},
     kAlpha{.name = "alpha", .min = 0.25, .max = 64, .typical = 8, .says = "an adapter counts alpha / rank times"},
-    kWeights{.name = "weights", .says = "of projections and an untied head: 0 f32, 1 nf4, 2 q4_k", .choices = kFormats},
+    kWeights{.name = "weights",
+             .says = "of projections and an untied head: 0 f32, 1 nf4, 2 q4_k; of the whole model 3 bf16, 4 f16",
+             .choices = kFormats},
+    kStored{.name = "weights",
+            .says =
+                "of the whole model, which then has no leaves but x, adapters and a classifier's head: 0 f32, 3 bf16, "
+                "4 f16",
+            .choices = kStoredFormats},
     kFrozen{.name = "frozen", .says = "1: where there are adapters, nothing else trains", .choices = kSwitch},
-    kBase{.name = "weights", .says = "of projections: 0 f32, 1 nf4", .choices = kSwitch},
+    kBase{.name = "weights",
+          .says = "of projections: 0 f32, 1 nf4; of the whole base 3 bf16, 4 f16",
+          .choices = kBaseFormats},
     kTrains{.name = "trains",
             .says = "0 everything; with adapters 1 the head, 2 head and norms, 3 nothing else",
             .choices = kTrainable},
@@ -94,9 +105,12 @@ constexpr DimInfo kAttentionDims[] = {kBatch, kS, kLength, kHidden, kKvHeads, kH
                                  kHeads,   kHeadDim,      kLayers, kVocabulary,     kClasses, kRank,         kSteps};
 constexpr ParamInfo kAttentionParams[] = {kTheta, kEps, kBiases, kHeadNorms, kCausal, kAdapters, kAlpha, kFrozen},
                     kFeedForwardParams[] = {kEps, kBiases, kAdapters, kAlpha, kFrozen},
+                    kLayerParams[] = {kTheta, kEps, kBiases, kHeadNorms, kCausal, kAdapters, kAlpha, kFrozen, kStored},
                     kLossParams[] = {kTheta, kEps, kBiases, kHeadNorms, kCausal, kTied, kAdapters, kAlpha, kFrozen},
+                    kTrainingParams[] = {kTheta, kEps,      kBiases, kHeadNorms, kCausal,
+                                         kTied,  kAdapters, kAlpha,  kFrozen,    kStored},
                     kClassifierParams[] = {kTheta,      kEps,      kBiases, kHeadNorms, kCausal,
-                                           kMultiLabel, kAdapters, kAlpha,  kFrozen},
+                                           kMultiLabel, kAdapters, kAlpha,  kFrozen,    kStored},
                     kDecodeParams[] = {kTheta, kEps, kBiases, kHeadNorms, kTied, kAdapters, kAlpha, kWeights},
                     kStepParams[] = {kTheta, kEps,    kBiases,     kHeadNorms, kCausal, kAdapters, kAlpha,
                                      kBase,  kTrains, kMultiLabel, kLr,        kDecay,  kMaxNorm,  kAdamEps};
@@ -216,7 +230,7 @@ OpDescriptor descriptor(BlockPart part) {
       break;
     case BlockPart::layer:
       op.name = "decoder_layer", op.summary = "an attention block and a feed-forward block";
-      op.dims = kLayerDims, op.params = kAttentionParams, op.equations = kLayerEquations;
+      op.dims = kLayerDims, op.params = kLayerParams, op.equations = kLayerEquations;
       break;
     case BlockPart::loss:
       op.name = "model_loss", op.summary = "a whole decoder of several layers, and the loss of each position";
@@ -224,7 +238,7 @@ OpDescriptor descriptor(BlockPart part) {
       break;
     case BlockPart::training:
       op.name = "training_forward", op.summary = "the forward pass of model_loss with what its backward pass needs";
-      op.dims = kLossDims, op.params = kLossParams, op.equations = kTrainingEquations;
+      op.dims = kLossDims, op.params = kTrainingParams, op.equations = kTrainingEquations;
       break;
     case BlockPart::classifier:
       op.name = "classifier_loss", op.summary = "a whole model, the mean over each sequence, and the loss of its class";
@@ -382,13 +396,15 @@ BlockCase block_of(const System& system, const Case& c) {
           given.param("weight_decay", 0), given.param("max_norm", 0), given.param("adam_eps", 1e-8)};
   if (trains == 2) t.trained.emplace_back("*norm.weight");
   if (trains == 3) t.trained.clear();
-  if (const Index part = given.dim("part", 0); part > 0)
-    t.largest_buffer = static_cast<std::size_t>((part + 1) * row_bytes(WeightFormat::f32, t.hidden));
-  t.trains = !decodes && (given.param("frozen", 0) == 0 || t.adapters.on.empty()) && trains == 0;
   t.weights = kWeightFormats[static_cast<std::size_t>(given.param("weights", 0))];
+  if (const Index part = given.dim("part", 0); part > 0)
+    t.largest_buffer = static_cast<std::size_t>(
+        (part + 1) * row_bytes(is_packed(t.weights) ? WeightFormat::f32 : t.weights, t.hidden));
+  t.trains = !decodes && (given.param("frozen", 0) == 0 || t.adapters.on.empty()) && trains == 0 && !in_16_bits(b);
   if (t.weights == WeightFormat::q4_k && b.rows() > 1)
     fail(fmt::format("q4_k multiplies one row, and there are {}", b.rows()));
   check(t);
+  if (system.part == BlockPart::training && in_16_bits(b) && t.adapters.on.empty()) fail("nothing trains");
   if (system.part != BlockPart::step) return b;
   if (trains == 3 && t.adapters.on.empty()) fail("nothing trains");
   if (step.max_norm != 0 && step.max_norm < 1e-4)
@@ -496,6 +512,15 @@ Case draw(const System& system, bool small, std::uint64_t seed, std::span<const 
     if (n["weights"] == 2) n["batch"] = n["s"] = 1;
     n["part"] = n["weights"] != 2 && random.chance(0.3) ? static_cast<double>(random.between(1, 5)) : 0;
   }
+  // Every fourth case that may be is in 16 bits.
+  Random formats(derive(seed, "formats of 16 bits"));
+  const double format = formats.chance(0.25) ? static_cast<double>(formats.between(3, 4)) : 0;
+  const bool may = system.part == BlockPart::decode     ? n["weights"] != 2
+                   : system.part == BlockPart::step     ? n["trains"] != 0
+                   : system.part == BlockPart::training ? n["adapters"] != 0
+                                                        : true;
+  if (format != 0 && may) n["weights"] = format;
+  else if (system.part != BlockPart::decode && system.part != BlockPart::step) n["weights"] = 0;
   for (std::size_t d = 0; d < system.op.dims.size(); ++d)
     c.dims.push_back(d < given.size() && given[d] != kDrawnSmall ? given[d]
                                                                  : static_cast<Index>(n.at(system.op.dims[d].name)));
@@ -514,8 +539,8 @@ Case draw(const System& system, bool small, std::uint64_t seed, std::span<const 
   else if (Index* shared = at("kv_heads"); shared != nullptr && now.dim("heads", 1) % *shared != 0) *shared = 1;
   for (std::size_t p = 0; p < c.params.size(); ++p)
     if (system.op.params[p].name == "theta" && now.dim("head_dim", 2) % 2 != 0) c.params[p] = 0;
-    else if (system.op.params[p].name == "weights" && now.dim("batch", 1) * now.dim("s", 1) > 1)
-      c.params[p] = std::min(c.params[p], 1.0);
+    else if (system.op.params[p].name == "weights" && c.params[p] == 2 && now.dim("batch", 1) * now.dim("s", 1) > 1)
+      c.params[p] = 1;
   return c;
 }
 
@@ -537,7 +562,7 @@ std::optional<Case> draw_practice(const System& system, Backend backend, int num
                                        {"s", 1},
                                        {"length", 1},
                                        {"held", 40},
-                                       {"weights", 1},
+                                       {"weights", loss || system.part == BlockPart::layer ? 0 : 1},
                                        {"part", 0},
                                        {"rank", rank},
                                        {"theta", p.theta},

@@ -60,10 +60,10 @@ std::vector<std::int32_t> parse_tokens(const std::string& text) {
 }
 
 program::WeightFormat parse_format(const std::string& text) {
-  for (const program::WeightFormat f :
-       {program::WeightFormat::f32, program::WeightFormat::q4_k, program::WeightFormat::nf4})
-    if (text == program::name(f)) return f;
-  throw InputError("--weights " + text, "is no format of weights", "use f32, q4_k or nf4");
+  using enum program::WeightFormat;
+  for (const program::WeightFormat format : {f32, f16, bf16, q4_k, nf4})
+    if (text == program::name(format)) return format;
+  throw InputError("--weights " + text, "is no format of weights", "use f32, f16, bf16, q4_k or nf4");
 }
 
 double parse_temperature(const std::string& text) {
@@ -259,7 +259,8 @@ Command add_run(Parser& parser) {
   command.option("--backend", o->backend, "cpu, cuda-host, vulkan or cuda").with_default();
   command.option("--kernel", o->kernel, "A kernel, or a mutant, for every step of its operation");
   command.option("--weights", o->weights,
-                 "Format of the projections' weights: f32, q4_k or nf4; f32, or q4_k of a GGUF file that has it");
+                 "Format of the projections' weights: f32, q4_k or nf4, or f16 or bf16 of the whole model with its "
+                 "caches; f32, or q4_k of a GGUF file that has it");
   command.option("--capacity", o->capacity, "Tokens that the caches hold; as many as are needed").range(1, 1 << 20);
   command.option("--chunk", o->chunk, "Tokens of the prompt that are taken at once; one by one").range(1, 1 << 16);
   command.option("--layers", o->layers, "Only so many layers").range(1, 1 << 16);

@@ -105,9 +105,11 @@ void read_model(const Node& node, TrainSettings& s, const fs::path& folder) {
   const Node* const lora = r.find("lora");
   t.trains = lora == nullptr;
   bool norms = false, head = true;
-  if (const Node* base = r.find("base"); base != nullptr && base->one_of({"f32", "nf4"}).value == "nf4") {
-    if (lora == nullptr) base->fail("nf4 does not train", "add 'lora: {rank: 8, alpha: 16}'");
-    t.weights = program::WeightFormat::nf4;
+  if (const Node* base = r.find("base")) {
+    using enum program::WeightFormat;
+    const std::string format = base->one_of({"f32", "nf4", "f16", "bf16"}).value;
+    t.weights = format == "nf4" ? nf4 : format == "f16" ? f16 : format == "bf16" ? bf16 : f32;
+    if (lora == nullptr && t.weights != f32) base->fail(format + " does not train", "add 'lora: {rank: 8, alpha: 16}'");
   }
   r.take("norms", norms), r.take("head", head);
   t.trained.clear();
@@ -118,7 +120,8 @@ void read_model(const Node& node, TrainSettings& s, const fs::path& folder) {
     for (const Node& name : trains->items()) t.trained.push_back(name.text().value);
   } else if (trains != nullptr) {
     t.trains = trains->boolean();
-    if (t.trains && t.weights != program::WeightFormat::f32) trains->fail("nf4 does not train", "say trains: false");
+    if (t.trains && t.weights != program::WeightFormat::f32)
+      trains->fail(fmt::format("{} does not train", name(t.weights)), "say trains: false");
   }
   if (const Node* node = r.find("norms"); node != nullptr && t.trains && !norms)
     node->fail("norms train with the rest of the base", "say trains: false");

@@ -23,8 +23,16 @@ std::string_view name(WeightFormat format) {
     case WeightFormat::f32: return "f32";
     case WeightFormat::q4_k: return "q4_k";
     case WeightFormat::nf4: return "nf4";
+    case WeightFormat::f16: return "f16";
+    case WeightFormat::bf16: return "bf16";
   }
   return "?";
+}
+
+bool is_packed(WeightFormat format) { return format == WeightFormat::q4_k || format == WeightFormat::nf4; }
+
+DType activation_dtype(WeightFormat format) {
+  return format == WeightFormat::f16 ? DType::f16 : format == WeightFormat::bf16 ? DType::bf16 : DType::f32;
 }
 
 Index row_bytes(WeightFormat format, Index columns) {
@@ -32,6 +40,8 @@ Index row_bytes(WeightFormat format, Index columns) {
     case WeightFormat::f32: return 4 * columns;
     case WeightFormat::q4_k: return (columns + 255) / 256 * 144;
     case WeightFormat::nf4: return (columns + 63) / 64 * 32;
+    case WeightFormat::f16:
+    case WeightFormat::bf16: return 2 * columns;
   }
   throw std::logic_error("no such format");
 }
@@ -84,12 +94,26 @@ Value Builder::gradient(std::string name, const Shape& shape) {
   return whole({prefix_ + name, Kind::gradient, DType::f32, 0}, shape);
 }
 
-Value Builder::zeros(const Shape& shape) {
+Value Builder::zeros(const Shape& shape, DType dtype) {
   for (std::size_t i = 0; i < program_.values.size(); ++i) {
     const Value v{static_cast<std::int32_t>(i)};
-    if (program_.storage_of(v).kind == Kind::constant && program_[v].shape == shape) return v;
+    const Storage& storage = program_.storage_of(v);
+    if (storage.kind == Kind::constant && storage.dtype == dtype && program_[v].shape == shape) return v;
   }
-  return whole({fmt::format("zeros {}", to_string(shape)), Kind::constant, DType::f32, 0}, shape);
+  const std::string format = dtype == DType::f32 ? "" : fmt::format(" in {}", assay::name(dtype));
+  return whole({fmt::format("zeros {}{}", to_string(shape), format), Kind::constant, dtype, 0}, shape);
+}
+
+Value Builder::cast(Value v, DType dtype) {
+  if (this->dtype(v) == dtype) return v;
+  const Shape shape = this->shape(v), row{1, shape.size()};
+  const Scope scope(*this, "cast");
+  if (dtype == DType::f32) {
+    const Value reads[] = {reshape(v, row)};
+    return reshape(call("bias_add_backward", reads)[1], shape);
+  }
+  const Value reads[] = {zeros(row, dtype), reshape(v, {shape.size()})};
+  return reshape(call("bias_add", reads)[0], shape);
 }
 
 void Builder::expect_new(const std::string& parameter) const {
@@ -97,11 +121,16 @@ void Builder::expect_new(const std::string& parameter) const {
     throw InputError(parameter, "there is a parameter of this name already", "give every parameter a name of its own");
 }
 
-Value Builder::parameter(std::string name, const Shape& shape, bool trainable) {
+Value Builder::parameter(std::string name, const Shape& shape, bool trainable, DType dtype) {
   name.insert(0, prefix_);
   expect_new(name);
-  const Value v = trainable ? flat(name, shape) : whole({name, Kind::parameter, DType::f32, 0}, shape);
-  program_.parameters.push_back({std::move(name), v, trainable, shape});
+  if (trainable && dtype != DType::f32)
+    throw InputError(name, fmt::format("it trains, and is {}", assay::name(dtype)), "train parameters in f32");
+  const Value v = trainable ? flat(name, shape) : whole({name, Kind::parameter, dtype, 0}, shape);
+  const WeightFormat format = dtype == DType::f16    ? WeightFormat::f16
+                              : dtype == DType::bf16 ? WeightFormat::bf16
+                                                     : WeightFormat::f32;
+  program_.parameters.push_back({std::move(name), v, trainable, shape, format});
   return v;
 }
 
@@ -118,7 +147,7 @@ Parameter Builder::frozen_parameter(std::string name, const Shape& shape, Weight
   name.insert(0, prefix_);
   expect_new(name);
   Parameter p{name, {}, false, shape, format};
-  const DType dtype = format == WeightFormat::f32 ? DType::f32 : DType::u8;
+  const DType dtype = is_packed(format) ? DType::u8 : activation_dtype(format);
   const Index columns = row_bytes(format, shape[1]) / static_cast<Index>(size_of(dtype));
   for (Index begin = 0; begin < shape[0] || begin == 0; begin += rows) {
     const Index end = std::min(shape[0], begin + rows), stored = end - begin + (zero_row ? 1 : 0);
@@ -140,8 +169,8 @@ Value Builder::join(std::span<const Value> parts) {
   const Index rows = shape(parts[0])[0];
   Index width = 0;
   for (const Value part : parts) width += shape(part)[1];
-  Value all =
-      whole({program_[program_.base_of(parts[0])].name + " and others", Kind::temporary, DType::f32, 0}, {rows, width});
+  Value all = whole({program_[program_.base_of(parts[0])].name + " and others", Kind::temporary, dtype(parts[0]), 0},
+                    {rows, width});
   const std::int32_t storage = program_[all].storage;
   Index column = 0;
   for (const Value part : parts) {

@@ -31,9 +31,9 @@ class Builder {
 
   /// Elements that the host sets before each run.
   Value input(std::string name, const Shape& shape, DType dtype = DType::f32);
-  /// A parameter. Those that train are ranges of one storage; each frozen one has its own, since a device may limit what
-  /// a kernel binds. Names are unique.
-  Value parameter(std::string name, const Shape& shape, bool trainable = true);
+  /// A parameter. Those that train are ranges of one storage, in f32; each frozen one has its own, since a device may
+  /// limit what a kernel binds, in f32, f16 or bf16. Names are unique.
+  Value parameter(std::string name, const Shape& shape, bool trainable = true, DType dtype = DType::f32);
   /// A frozen matrix in a format, in parts of at most `rows` rows each. With `zero_row`, a row of zeros follows each part
   /// in its storage.
   Parameter frozen_parameter(std::string name, const Shape& shape, WeightFormat format, Index rows,
@@ -41,23 +41,28 @@ class Builder {
   /// Elements that outlive runs, set by the host or by steps in place.
   Value state(std::string name, const Shape& shape, DType dtype = DType::f32);
   /// Zeros, which no step may overwrite.
-  Value zeros(const Shape& shape);
-  /// A storage that adds up over runs, as gradients of leaves do.
+  Value zeros(const Shape& shape, DType dtype = DType::f32);
+  /// A storage in f32 that adds up over runs, as gradients of leaves do.
   Value gradient(std::string name, const Shape& shape);
 
   /// The same elements of a dense value in another shape.
   Value reshape(Value v, const Shape& shape);
   /// Rows [begin, end) of the outermost axis.
   Value rows(Value v, Index begin, Index end);
-  /// Results of steps with one number of rows, side by side. They come to lie in one storage: nothing may have read them.
+  /// The same elements of a dense value in another format, by a step that has a gradient: from 16 bits to f32 exactly, as
+  /// the sum of one row (bias_add_backward); from f32 rounded to nearest even, as a bias of a row of zeros (bias_add). A
+  /// zero may lose its sign.
+  Value cast(Value v, DType dtype);
+  /// Results of steps with one number of rows and one format, side by side. They come to lie in one storage: nothing may
+  /// have read them.
   Value join(std::span<const Value> parts);
   /// The same elements as the steps so far leave them.
   Value latest(Value v);
 
   /// Appends a call. `reads` holds the tensors that the operation reads, those that it changes in place among them, in
   /// the contract's order; `dims` those dims that no shape of them gives. Params that are not named take the contract's
-  /// typical value only where the contract has one. Returns the tensors that the operation writes, in the contract's
-  /// order.
+  /// typical value only where the contract has one. Tensors whose format the contract leaves open have one format in a
+  /// call, that of the operands. Returns the tensors that the operation writes, in the contract's order.
   std::vector<Value> call(std::string_view op, std::span<const Value> reads, std::span<const NamedNumber> params = {},
                           std::span<const NamedDim> dims = {});
 
@@ -82,6 +87,7 @@ class Builder {
 
   const Program& program() const { return program_; }
   const Shape& shape(Value v) const { return program_[v].shape; }
+  DType dtype(Value v) const { return program_.storage_of(v).dtype; }
   Program take() { return std::move(program_); }
 
  private:

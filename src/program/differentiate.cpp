@@ -23,6 +23,14 @@ Shape as_matrix(const Shape& shape) {
   return {columns == 0 ? 0 : shape.size() / columns, columns};
 }
 
+/// The call that computes the gradient of an operation's tensor, or "".
+std::string_view gradient_of(const OpDescriptor& op, int tensor) {
+  // Builder::cast() widens by it. It is linear: dx = dy, dbias[j] = sum_i dy[i,j], whose transpose is bias_add.
+  if (op.name == "bias_add_backward") return "bias_add(ddx, ddbias)";
+  const auto found = std::ranges::find(op.gradients, tensor, &GradientInfo::input);
+  return found == op.gradients.end() ? "" : found->by;
+}
+
 class Backward {
  public:
   Backward(const Program& forward, std::span<const Value> outputs, std::vector<Value> wanted, const Kept* kept)
@@ -32,7 +40,7 @@ class Backward {
     make_leaf_gradients();
     for (const Value output : outputs) {
       const ValueInfo& info = forward_[output];
-      upstream_.push_back(builder_.input("d " + info.name, info.shape));
+      upstream_.push_back(builder_.input("d " + info.name, info.shape, forward_.storage_of(output).dtype));
       contribute(output, {upstream_.back(), false});
     }
   }
@@ -154,9 +162,10 @@ class Backward {
     return builder_.reshape(builder_.call("tensor_layout", reads)[0], shape);
   }
 
-  Value sum(Value x, Value y) {
+  /// x + factor y
+  Value sum(Value x, Value y, double factor = 1) {
     const Shape shape = builder_.shape(x), matrix = as_matrix(shape);
-    const NamedNumber alpha[] = {{"alpha", 1}};
+    const NamedNumber alpha[] = {{"alpha", factor}};
     const Value reads[] = {builder_.reshape(x, matrix), builder_.reshape(y, matrix)};
     return builder_.reshape(builder_.call("residual_add", reads, alpha)[0], shape);
   }
@@ -164,7 +173,10 @@ class Backward {
   /// Part of the gradient of a value arrives.
   void contribute(Value v, Partial part) {
     const Value base = forward_.base_of(v);
+    const DType dtype = forward_.storage_of(base).dtype;
+    const bool narrow = dtype != DType::f32;
     if (const auto leaf = std::ranges::find(wanted_, base); leaf != wanted_.end()) {
+      part.value = builder_.cast(part.value, DType::f32);  // gradients of leaves add up over runs, in f32 alone
       reached_[static_cast<std::size_t>(leaf - wanted_.begin())] = true;
       Value& gradient = leaf_gradient_.at(base.id);
       if (is_part(v, base)) {
@@ -176,9 +188,14 @@ class Backward {
       }
       return;
     }
+    part.value = builder_.cast(part.value, dtype);
     Partial& sum_so_far = partials_[base.id];
     const Shape& shape = forward_[base].shape;
     if (is_part(v, base)) {
+      if (narrow)
+        throw InputError(forward_[v].name,
+                         fmt::format("gradients of parts of a value add up in f32, and it is {}", name(dtype)),
+                         "read the whole value, or compute in f32");
       if (!sum_so_far.value) sum_so_far = {copy(builder_.zeros(shape)), true};
       else if (!sum_so_far.owned) sum_so_far = {copy(sum_so_far.value), true};
       Value place = same_place(sum_so_far.value, v, base);
@@ -188,6 +205,7 @@ class Backward {
     }
     part.value = builder_.reshape(part.value, shape);
     if (!sum_so_far.value) sum_so_far = part;
+    else if (narrow) sum_so_far = {sum(sum_so_far.value, part.value), true};  // accumulate takes f32 alone
     else if (sum_so_far.owned) accumulate(sum_so_far.value, part.value);
     else if (part.owned) accumulate(part.value, sum_so_far.value), sum_so_far = part;
     else sum_so_far = {sum(sum_so_far.value, part.value), true};
@@ -217,20 +235,27 @@ class Backward {
     for (std::size_t t = 0; t < s.tensors.size(); ++t) {
       const TensorInfo& info = s.op->tensors[t];
       if (info.role == Role::out || !is_floating(info.dtype) || !on_path(s.tensors[t])) continue;
-      const auto gradient = std::ranges::find(s.op->gradients, static_cast<int>(t), &GradientInfo::input);
+      const std::string_view by = gradient_of(*s.op, static_cast<int>(t));
       // an error only for leaves that no other path reaches
-      if (gradient == s.op->gradients.end() || gradient->by.empty()) {
+      if (by.empty()) {
         for (const std::size_t w : leaves_[static_cast<std::size_t>(forward_.base_of(s.tensors[t]).id)])
           ends_[w] = {&s, info.no_gradient};
         continue;
       }
-      const contract::Composition composition(gradient->by);
+      const contract::Composition composition(by);
       if (composition.op == "tensor_layout") {  // the gradient as it is: no copy is needed
         contribute(s.tensors[t], {argument(s, upstream, composition.arguments.at(0)), false});
         continue;
       }
-      auto found = composed.find(gradient->by);
-      if (found == composed.end()) found = composed.emplace(gradient->by, compose(s, composition, t, upstream)).first;
+      if (composition.op == "scale")
+        if (const Value v = argument(s, upstream, composition.arguments.at(0)); builder_.dtype(v) != DType::f32) {
+          const double alpha = param(s, "alpha");  // scale takes f32 alone
+          const Value zeros = builder_.zeros(builder_.shape(v), builder_.dtype(v));
+          contribute(s.tensors[t], alpha == 1 ? Partial{v, false} : Partial{sum(zeros, v, alpha), true});
+          continue;
+        }
+      auto found = composed.find(by);
+      if (found == composed.end()) found = composed.emplace(by, compose(s, composition, t, upstream)).first;
       const auto& [op, results] = found->second;
       std::size_t position = 0;
       for (std::size_t o = 0; o < contract::gradient_output(*op, info.name); ++o)
@@ -239,13 +264,18 @@ class Backward {
     }
   }
 
+  static double param(const Step& s, std::string_view name) {
+    return s.params[static_cast<std::size_t>(std::ranges::find(s.op->params, name, &ParamInfo::name) -
+                                             s.op->params.begin())];
+  }
+
   /// The value that a composition calls by this name: a tensor of the step, or d<output>.
   Value argument(const Step& s, const std::vector<Value>& upstream, std::string_view name) {
     for (std::size_t t = 0; t < s.tensors.size(); ++t) {
       const TensorInfo& info = s.op->tensors[t];
       if (info.name == name) return again(s.tensors[t]);
       if (info.role != Role::in && fmt::format("d{}", info.name) == name)
-        return upstream[t] ? upstream[t] : builder_.zeros(forward_[s.tensors[t]].shape);
+        return upstream[t] ? upstream[t] : builder_.zeros(forward_[s.tensors[t]].shape, builder_.dtype(s.tensors[t]));
     }
     throw InputError(std::string(s.op->file),
                      fmt::format("a gradient's call names {}, which is no tensor and no d<output>", name),

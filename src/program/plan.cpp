@@ -86,6 +86,8 @@ std::vector<contract::PlannedCall> planned_calls(const Program& program) {
   std::vector<contract::PlannedCall> calls;
   for (const Step& step : program.steps) {
     contract::PlannedCall call{std::string(step.op->name), step.dims, step.params};
+    for (std::size_t t = 0; t < step.tensors.size(); ++t)
+      if (step.op->tensors[t].storage) call.storage = program.storage_of(step.tensors[t]).dtype;
     if (std::ranges::find(calls, call) == calls.end()) calls.push_back(std::move(call));
   }
   return calls;

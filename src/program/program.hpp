@@ -56,11 +56,15 @@ struct Step {
   std::string label;  ///< "layers.3.q_proj"
 };
 
-/// How a weight is stored. Packed ones are frozen, and are multiplied as they are: q4_k in super-blocks of 256 columns,
-/// nf4 in codes with a scale for each 64 columns.
-enum class WeightFormat { f32, q4_k, nf4 };
-/// Returns "f32", "q4_k" or "nf4".
+/// How a weight is stored. All but f32 are frozen. Packed ones are multiplied as they are: q4_k in super-blocks of 256
+/// columns, nf4 in codes with a scale for each 64 columns. Around weights of 16 bits a model computes in their format.
+enum class WeightFormat { f32, q4_k, nf4, f16, bf16 };
+/// Returns "f32", "q4_k", "nf4", "f16" or "bf16".
 std::string_view name(WeightFormat format);
+/// True for q4_k and nf4.
+bool is_packed(WeightFormat format);
+/// Of what is computed with such weights: f16, bf16 or, as around packed ones, f32.
+DType activation_dtype(WeightFormat format);
 /// Bytes of a row, without the scales of nf4.
 Index row_bytes(WeightFormat format, Index columns);
 

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
 
 #include "contract/enforce.hpp"
 #include "core/errors.hpp"
+#include "core/half.hpp"
 #include "serve/scratch.hpp"
 #include "serve/reservation.hpp"
 #include "serve/select.hpp"
@@ -58,6 +60,8 @@ void Session::choose_kernels(const std::function<const Kernel*(const Step&)>& ch
     for (const Value v : step.tensors)
       call.tensors.push_back({program_.storage_of(v).dtype, nullptr, program_[v].shape, program_[v].strides});
     const Kernel* chosen = choose ? choose(step) : nullptr;
+    // One kernel may be chosen for all steps of its operation, whose formats may differ.
+    if (chosen != nullptr && refuses_storage(*chosen, call)) chosen = nullptr;
     try {
       kernels_.push_back(chosen != nullptr ? chosen : &select_kernel(step.op->name, device_.backend(), call));
       for (Tensor& t : call.tensors) t.strides = row_major_strides(t.shape);  // as Device::prepare() takes it
@@ -211,6 +215,28 @@ void Session::set(Value v, std::span<const std::byte> bytes) {
 void Session::get(Value v, std::span<std::byte> bytes) {
   expect_readable(v, bytes.size());
   if (!bytes.empty()) device_.download(bytes.data(), tensor(v).data, bytes.size());
+}
+
+void Session::set(Value v, std::span<const float> elements) {
+  const DType dtype = program_.storage_of(v).dtype;
+  if (dtype != DType::f16 && dtype != DType::bf16) return set(v, std::as_bytes(elements));
+  std::vector<std::uint16_t> rounded(elements.size());
+  std::ranges::transform(elements, rounded.begin(),
+                         [&](float x) { return dtype == DType::f16 ? to_half(x).bits : to_bfloat16(x).bits; });
+  set(v, std::as_bytes(std::span(rounded)));
+}
+
+void Session::get(Value v, std::span<float> elements) {
+  const DType dtype = program_.storage_of(v).dtype;
+  if (dtype != DType::f16 && dtype != DType::bf16) return get(v, std::as_writable_bytes(elements));
+  // They come to lie in the second half of their room, each of them behind those that are already widened.
+  const std::span<std::byte> narrow = std::as_writable_bytes(elements).last(2 * elements.size());
+  get(v, narrow);
+  for (std::size_t i = 0; i < elements.size(); ++i) {
+    std::uint16_t bits = 0;
+    std::memcpy(&bits, narrow.data() + 2 * i, sizeof bits);
+    elements[i] = dtype == DType::f16 ? widen(Half{bits}) : widen(BFloat16{bits});
+  }
 }
 
 void Session::clear_gradients() {

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <type_traits>
 #include <vector>
 
 #include "program/plan.hpp"
@@ -20,7 +21,7 @@ enum class Check { none, steps };
 
 struct SessionOptions {
   bool reuse = true;  ///< temporaries share slots (plan.hpp)
-  /// The kernel of a step; null, or a null result: the back end's preferred one.
+  /// The kernel of a step; null, a null result, or one that stores another format: the back end's preferred one.
   std::function<const Kernel*(const Step&)> choose{};
   /// Another one, whose parameters, states and gradients of the same name are shared. It outlives the new one, and is on
   /// the same device.
@@ -43,14 +44,19 @@ class Session {
   /// for a value whose memory serves another one by the end of a run.
   void set(Value v, std::span<const std::byte> bytes);
   void get(Value v, std::span<std::byte> bytes);
+  /// Likewise of a value in f16 or bf16 as well: to it numbers are rounded to nearest even, and from it they are exact.
+  void set(Value v, std::span<const float> elements);
+  void get(Value v, std::span<float> elements);
   template <class T>
   void set(Value v, const std::vector<T>& elements) {
-    set(v, std::as_bytes(std::span(elements)));
+    if constexpr (std::is_same_v<T, float>) set(v, std::span(elements));
+    else set(v, std::as_bytes(std::span(elements)));
   }
   template <class T>
   std::vector<T> get(Value v) {
     std::vector<T> elements(static_cast<std::size_t>(program_[v].shape.size()));
-    get(v, std::as_writable_bytes(std::span(elements)));
+    if constexpr (std::is_same_v<T, float>) get(v, std::span(elements));
+    else get(v, std::as_writable_bytes(std::span(elements)));
     return elements;
   }
   /// Changes a parameter of the step that has this label, such as a learning rate. Throws InputError if there is none.

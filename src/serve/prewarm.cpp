@@ -29,7 +29,8 @@ Call call_of(const PlannedCall& planned) {
     throw wrong(planned, std::to_string(call.params.size()) + " params, not " + std::to_string(op.params.size()));
   for (const TensorInfo& tensor : op.tensors) {
     const Shape shape = tensor.shape(planned.dims);
-    call.tensors.push_back({tensor.dtype, nullptr, shape, row_major_strides(shape)});
+    const DType dtype = tensor.storage ? planned.storage : tensor.dtype;
+    call.tensors.push_back({dtype, nullptr, shape, row_major_strides(shape)});
   }
   return call;
 }

@@ -15,6 +15,7 @@ struct PlannedCall {
   std::string op;
   std::vector<Index> dims;
   std::vector<double> params{};  ///< empty: the contract's typical values
+  DType storage = DType::f32;    ///< of the tensors whose format the contract leaves open
 
   friend bool operator==(const PlannedCall&, const PlannedCall&) = default;
 };

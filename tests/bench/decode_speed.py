@@ -2,7 +2,7 @@
 """Times decoding of one sequence at a context of 1024 tokens (small: 128) by `assay run` and by PyTorch: a JSON line each.
 
     tests/bench/decode_speed.py build/release/bin/assay [--backend cuda|vulkan|cpu] [--shape llama3-8b|qwen2-0.5b|small]
-                                [--weights f32|q4_k|...]
+                                [--weights f32|bf16|q4_k|...]
 
 `share` is the part of a token's time in which a copy would read weights and caches once. A table of which a row is read is
 left out; copy_gbytes_per_s is that of a copy of 1 GiB by PyTorch, on `copied_on`. Assay's time is that of the program, with
@@ -97,7 +97,7 @@ def assay(folder):
         sys.exit(f"assay run: exit {done.returncode}")
     made = json.loads(done.stdout)
     places = CONTEXT + TIMED // 2 + 2  # tokens that are taken, and a place more
-    table = 0 if TIED else VOCABULARY * H * 4
+    table = 0 if TIED else VOCABULARY * H * (2 if options.weights in ("f16", "bf16") else 4)
     return made, made["decode_seconds"] / TIMED, made["memory"]["weights"] - table + made["memory"]["caches"] * CONTEXT / places
 
 

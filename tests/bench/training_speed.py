@@ -2,7 +2,7 @@
 """Times updates of a classifier, LoRA of rank 16 on q and v of Qwen2-0.5B's shape, by `assay train` and by PyTorch with
 peft, eager: one JSON line each, with the median of the updates behind the first two.
 
-    tests/bench/training_speed.py build/release/bin/assay [--ranks 2] [--base f32|nf4] [--backend cuda|cpu] [--small]
+    tests/bench/training_speed.py build/release/bin/assay [--ranks 2] [--base f32|nf4|f16|bf16] [--backend cuda|cpu] [--small]
 
 Weights and tokens are random. An update is 8 samples of 512 tokens on each rank. The program gives each rank a GPU of
 its own among those that CUDA_VISIBLE_DEVICES names. `scale` is tokens a second beside those of one rank, and `link` says
@@ -22,7 +22,7 @@ import time
 parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
 parser.add_argument("assay", type=lambda path: pathlib.Path(path).resolve())
 parser.add_argument("--ranks", type=int, default=1)
-parser.add_argument("--base", choices=("f32", "nf4"), default="f32", help="of Assay")
+parser.add_argument("--base", choices=("f32", "nf4", "f16", "bf16"), default="f32", help="of Assay")
 parser.add_argument("--backend", choices=("cuda", "cpu"), default="cuda")
 parser.add_argument("--updates", type=int, default=12)
 parser.add_argument("--small", action="store_true", help="a model of two layers, which trains anywhere in seconds")

@@ -77,6 +77,7 @@ class Chain {
     const DecodeProgram d = decode_program(c_, batch_, capacity_, rows);
     const Plan where = plan(d.program);
     Execution<T> run(d.program, where, T(std::nan("")));
+    run.rounds_stores = decoder_ != nullptr;
     set_parameters(d.program, run);
     write(run[d.ids], {ids.begin(), ids.end()});
     write(run[d.starts], lengths);
@@ -115,6 +116,13 @@ class Chain {
         continue;
       }
       const Parameter& theirs = parameter(decoder_->session().program(), p.name);
+      if constexpr (std::is_same_v<T, Bounded>)
+        if (!is_packed(p.format) && p.format != WeightFormat::f32) {  // beside the weights in float32
+          std::vector<T> rounded;
+          for (const double w : weight(p)) rounded.push_back(stored(activation_dtype(p.format), T(w)));
+          std::ranges::copy(rounded, run[p.value].data());
+          continue;
+        }
       if (p.format == WeightFormat::f32) copy(p.value, theirs.value, 0.0F);
       else copy(p.value, theirs.value, std::uint8_t{});
       if (p.scales) copy(p.scales, theirs.scales, 0.0F);
@@ -178,8 +186,11 @@ void set_weights(Session& session) {
   }
 }
 
+/// In 16 bits the model in float32, within bounds of every store and of its weights' rounding.
 TEST_P(Decoders, AreTheWholeModelInEveryFormat) {
-  for (const WeightFormat format : {WeightFormat::f32, WeightFormat::q4_k, WeightFormat::nf4}) {
+  using enum WeightFormat;
+  for (const WeightFormat format : {f32, q4_k, nf4, f16, bf16}) {
+    if (!decodes_in(GetParam(), activation_dtype(format))) continue;
     TransformerConfig c = two_layers();
     c.weights = format;
     const std::vector<std::int32_t> ids = tokens(7, c.vocabulary);
@@ -197,8 +208,9 @@ TEST_P(Decoders, AreTheWholeModelInEveryFormat) {
     const double rms = std::sqrt(squares / static_cast<double>(want.size()));
     for (std::size_t w = 0; w < want.size(); ++w) {
       EXPECT_LE(std::fabs(got[w] - want[w].value), want[w].error) << name(format) << " " << w;
-      // Sums of q4_k cancel its offsets, so that its composed bounds are wide; check_steps judges each step.
-      if (format != WeightFormat::q4_k) {
+      // Sums of q4_k cancel its offsets, so that its composed bounds are wide, as those of 16 bits are; check_steps
+      // judges each step.
+      if (format == f32 || format == nf4) {
         EXPECT_LT(want[w].error, 0.1 * rms) << name(format);
       }
     }
@@ -233,14 +245,16 @@ std::vector<float> logits_of(Decoder& decoder, const std::vector<std::int32_t>& 
 /// Parts of three rows: a token of every part, and the first and last row of one.
 TEST_P(Decoders, TablesAndHeadsAreInPartsThatADeviceBinds) {
   for (const bool tied : {false, true})
-    for (const WeightFormat format : {WeightFormat::f32, WeightFormat::nf4, WeightFormat::q4_k}) {
+    for (const WeightFormat format : {WeightFormat::f32, WeightFormat::nf4, WeightFormat::q4_k, WeightFormat::bf16}) {
+      if (!decodes_in(GetParam(), activation_dtype(format))) continue;
       TransformerConfig c = two_layers();
       c.tied_head = tied, c.weights = format, c.vocabulary = 8;
       const std::vector<std::int32_t> ids{0, 2, 3, 5, 7, 6};
       const DecoderOptions options{.capacity = 8, .chunk = format == WeightFormat::q4_k ? 0 : 2};
       Decoder whole(c, options, *device_);
       // Four rows of the table, of which one is zeros.
-      c.largest_buffer = static_cast<std::size_t>(4 * row_bytes(WeightFormat::f32, c.hidden));
+      c.largest_buffer =
+          static_cast<std::size_t>(4 * row_bytes(is_packed(format) ? WeightFormat::f32 : format, c.hidden));
       Decoder parts(c, options, *device_);
       set_weights(whole.session()), set_weights(parts.session());
       EXPECT_EQ(parameter(parts.session().program(), "model.embed_tokens.weight").parts.size(), 3u);

@@ -25,6 +25,13 @@ class OnDevice : public testing::TestWithParam<Backend> {
   Device* device_ = nullptr;
 };
 
+/// Whether a back end has kernels of every operation of a model in this format.
+inline bool decodes_in(Backend backend, DType storage) {
+  return std::ranges::any_of(kernels(), [&](const Kernel& k) {
+    return k.op == "attention_decode" && k.backend == backend && k.storage == storage;
+  });
+}
+
 /// The back ends that this build has kernels for.
 inline std::vector<Backend> built_backends() {
   std::vector<Backend> backends;

@@ -85,8 +85,15 @@ write("config.json", json.dumps(tiny))
 write("train.jsonl", lines(120) + json.dumps({"text": "a" * 30, "label": "a"}) + "\n")
 write("held_out.jsonl", lines(40))
 
+
+
+def nearest_bf16(x):
+    bits, = struct.unpack("<I", struct.pack("<f", x))
+    return struct.unpack("<f", struct.pack("<I", bits + 0x7fff + (bits >> 16 & 1) & 0xffff0000))[0]
+
+
 # The files of a run, and the tensors of its adapters.
-for base in ("f32", "nf4"):
+for base in ("f32", "nf4", "bf16"):
     config = configuration(model=f", base: {base}, norms: true, lora: {{rank: 3, alpha: 6, targets: [q_proj, down_proj], merge: true}}")
     done = trained(config)
     expect(done["updates"] == 3 * 31 and done["skipped"] == 0, f"{base}: {done['updates']} updates")
@@ -120,8 +127,9 @@ for base in ("f32", "nf4"):
     for o in range(16):
         for i in range(16):
             terms = [2 * b[o * 3 + r] * a[r * 16 + i] for r in range(3)]
-            want = plain[o * 16 + i] + sum(terms)
-            bound = 8 * 2**-24 * (abs(plain[o * 16 + i]) + sum(map(abs, terms)))
+            weight = nearest_bf16(plain[o * 16 + i]) if base == "bf16" else plain[o * 16 + i]
+            want = weight + sum(terms)
+            bound = 8 * 2**-24 * (abs(weight) + sum(map(abs, terms)))
             expect(abs(merged["model.layers.0.self_attn.q_proj.weight"][1][o * 16 + i] - want) <= bound, f"{base}: merged {o} {i}")
     # Read back, the adapter judges with the same bits, and the merged model decides alike.
     once = write("once.yaml", re.sub(r"rank: 3.*?true", "from: kept/adapter", config.read_text().replace("epochs: 3", "epochs: 1").replace("lr: 0.01", "lr: 0")))
@@ -143,6 +151,9 @@ adapter = json.loads((here / "out/adapter/adapter_config.json").read_text())
 expect(adapter["bias"] == "all" and sorted(adapter["modules_to_save"]) == ["classifier", "k_proj"], adapter)
 wrong = train(write("wrong.yaml", named.read_text().replace("'*.bias'", "'*.biases'")))
 expect(wrong.returncode == 2 and "trained: '*.biases' names no parameter of the model" in wrong.stderr, f"a name of nothing: {wrong.stderr}")
+for base in ("f16", "bf16"):
+    refused = train(write("narrow.yaml", named.read_text().replace("trains:", f"base: {base}, trains:")))
+    expect(refused.returncode == 2 and f"k_proj.weight is in {base}, which does not train" in refused.stderr, f"{base}: {refused.stderr}")
 packed = train(write("packed.yaml", named.read_text().replace("trains:", "base: nf4, trains:")))
 expect(packed.returncode == 2 and "k_proj.weight is in nf4, which does not train" in packed.stderr, f"packed: {packed.stderr}")
 broken = json.loads((here / "kept/adapter/adapter_config.json").read_text())
@@ -198,6 +209,13 @@ for backend in backends:
     plain, checked = trained(short), trained(short, "--check", "1/4")
     expect(checked["checked"]["steps"] > 100 and checked["checked"]["elements"] > 10000, f"{backend}: {checked}")
     expect(plain["held_out"] == checked["held_out"] and plain["norm"] == checked["norm"], f"{backend}: a checked run has other bits")
+    narrow = write("narrow.yaml", short.read_text().replace("lora:", "base: bf16, lora:"))
+    if backend == "vulkan":  # whose attention has f32 alone
+        done = train(narrow)
+        expect(done.returncode not in (0, 1) and "it stores f32 and the call holds bf16" in done.stderr, f"bf16: exit {done.returncode}: {done.stderr}")
+        continue
+    checked = trained(narrow, "--check", "1/4")
+    expect(checked["checked"]["steps"] > 100 and checked["checked"]["elements"] > 10000, f"{backend} in bf16: {checked}")
 config = configuration("checked.yaml", model=", lora: {rank: 2, alpha: 4, targets: [q_proj, v_proj]}")
 for fault, place in (("rope/position_ignored", "gradients: model.layers.0.self_attn.rope"), ("silu_mul/exchanged", "gradients: model.layers.0.mlp.silu_mul"),
                      ("adamw_step/not_corrected", "update: adamw_step"), ("lora_linear/scale_left_out", "gradients: model.layers.0.self_attn.q_proj")):
@@ -253,6 +271,7 @@ for old, new, sentence in (
         ("labels: [a, b]", "labels: [a, b], weights: [1]", "'weights' has 1 for 2 classes; give one for each"),
         ("labels: [a, b]", "labels: [a, c]", 'held_out.jsonl:1: has the label "b"; use one of the 2 classes: a, c'),
         ("weights: random", "weights: random, base: nf4", "nf4 does not train; add 'lora: {rank: 8, alpha: 16}'"),
+        ("weights: random", "weights: random, base: bf16", "bf16 does not train; add 'lora: {rank: 8, alpha: 16}'"),
         ("weights: random", "weights: random, lora: {targets: [k]}", "'k' is no projection; use one of: q_proj, k_proj, v_proj, o_proj, gate_proj, up_proj, down_proj"),
         (", held_out: held_out.jsonl", "", None),
         ("output: out", "", "the configuration lacks 'output'; add 'output: ...'"),

@@ -139,7 +139,7 @@ Trainer on_cpu(const ClassifierConfig& c = small(), TrainingOptions o = {.batch 
 TEST(TrainingStep, AFrozenBaseStaysAndEveryAdapterMoves) {
   ClassifierConfig c = small();
   c.model.trains = false, c.model.adapters = {{kProjections.begin(), kProjections.end()}, 2, 8};
-  for (const WeightFormat format : {WeightFormat::f32, WeightFormat::nf4}) {
+  for (const WeightFormat format : {WeightFormat::f32, WeightFormat::nf4, WeightFormat::bf16}) {
     c.model.weights = format;
     Trainer trainer = on_cpu(c);
     initialize(trainer.session(), 7);
@@ -342,7 +342,7 @@ TEST(TrainingStep, NormsAndHeadTrainAsConfigured) {
 }
 
 TEST(TrainingStep, BiasesOfAFrozenBaseTrainByName) {
-  for (const WeightFormat format : {WeightFormat::f32, WeightFormat::nf4})
+  for (const WeightFormat format : {WeightFormat::f32, WeightFormat::nf4, WeightFormat::f16})
     for (const bool adapted : {false, true}) {
       ClassifierConfig c = small();
       c.model.trains = false, c.model.weights = format, c.model.trained = {"*.bias"};

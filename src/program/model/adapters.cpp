@@ -69,8 +69,8 @@ std::vector<std::string> set_base(Session& session, const Weights* weights, std:
   const std::vector<std::string> left(unused.begin(), unused.end());
   expect_whole_layers(session.program(), left);
   for (const Parameter& p : session.program().parameters) {
-    const bool stored = weights != nullptr && weights->entries().contains(p.name);
-    set_parameter(session, p.name, p.shape, stored ? weights->read(p.name) : initial_values(p.name, p.shape, seed));
+    if (weights != nullptr && weights->entries().contains(p.name)) set_parameter(session, p, *weights);
+    else set_parameter(session, p.name, p.shape, initial_values(p.name, p.shape, seed));
   }
   return left;
 }
@@ -184,9 +184,9 @@ void save_merged(Session& session, const Adapters& adapters, const Weights* weig
   std::vector<NamedTensor> tensors;
   for (const Parameter& p : program.parameters) {
     if (is_adapter(p.name)) continue;
-    std::vector<float> w = p.format == WeightFormat::f32 ? session.get<float>(p.value)
-                           : weights != nullptr          ? weights->read(p.name)
-                                                         : initial_values(p.name, p.shape, seed);
+    std::vector<float> w = !is_packed(p.format) ? session.get<float>(p.value)
+                           : weights != nullptr ? weights->read(p.name)
+                                                : initial_values(p.name, p.shape, seed);
     const std::string layer = p.name.substr(0, p.name.rfind('.'));
     const auto a = std::ranges::find(program.parameters, layer + ".lora_A.weight", &Parameter::name);
     if (p.name.ends_with("_proj.weight") && a != program.parameters.end()) {

@@ -37,7 +37,8 @@ DecodeProgram decode_program(const TransformerConfig& config, Index batch, Index
   for (Index layer = 0; layer < frozen.layers; ++layer) {
     const Builder::Scope scope(b, fmt::format("cache.{}", layer));
     const Shape shape{batch, capacity, frozen.kv_heads, frozen.head_dim};
-    d.caches.push_back({b.state("keys", shape), b.state("values", shape)});
+    const DType dtype = activation_dtype(frozen.weights);
+    d.caches.push_back({b.state("keys", shape, dtype), b.state("values", shape, dtype)});
   }
   d.vocabulary = frozen.vocabulary, d.part_rows = rows_of_table_part(frozen);
   d.ids = b.input("ids", {d.parts() * batch * rows}, DType::i32);
@@ -108,7 +109,7 @@ std::span<const float> Decoder::step(std::span<const std::int32_t> ids) {
   step_->set(one_->ids, std::as_bytes(std::span(ids_)));
   step_->set(one_->starts, std::as_bytes(std::span(lengths_)));
   step_->run();
-  step_->get(one_->logits, std::as_writable_bytes(std::span(logits_)));
+  step_->get(one_->logits, std::span(logits_));
   for (std::size_t b = 0; b < ids.size(); ++b) lengths_[b] += ids[b] != kNone;
   return logits_;
 }

@@ -14,7 +14,7 @@ constexpr std::uint64_t kStep = 0x9e3779b97f4a7c15u;  // of splitmix64
 
 /// Sets rows of a parameter, packed in its format.
 void set(Session& session, const Parameter& p, const PartOfRows& part, std::span<const float> elements) {
-  if (p.format == WeightFormat::f32) return session.set(part.value, std::as_bytes(elements));
+  if (!is_packed(p.format)) return session.set(part.value, elements);
   Builder b;
   const Value x = b.input(p.name, {part.end - part.begin, p.shape[1]});
   Value packed, scales;
@@ -93,8 +93,8 @@ void set_parameter(Session& session, std::string_view name, const Shape& shape, 
   set(session, p, {0, shape[0], p.value, p.scales}, elements);
 }
 
-void set_packed(Session& session, const Parameter& p, std::string_view bytes) {
-  const auto row = static_cast<std::size_t>(row_bytes(p.format, p.shape[1]));
+void set_stored(Session& session, const Parameter& p, std::string_view bytes) {
+  const std::size_t row = bytes.size() / static_cast<std::size_t>(p.shape[0]);
   const PartOfRows whole[] = {{0, p.shape[0], p.value, p.scales}};
   for (const PartOfRows& part : p.parts.empty() ? std::span(whole) : std::span(p.parts))
     session.set(part.value,

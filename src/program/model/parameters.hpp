@@ -26,12 +26,12 @@ Index parameter_count(const Program& program, bool trainable_only = false);
 std::vector<float> initial_values(std::string_view name, const Shape& shape, std::uint64_t seed);
 void initialize(Session& session, std::uint64_t seed);
 
-/// Sets a parameter to elements of this shape, packed in its format. Throws InputError for a shape that is not the
+/// Sets a parameter to elements of this shape, packed in its format or rounded to it, to nearest even. Throws InputError for a shape that is not the
 /// parameter's, such as a transposed one, and for another number of elements.
 void set_parameter(Session& session, std::string_view name, const Shape& shape, std::span<const float> elements);
-/// Sets a parameter in q4_k to its rows as they are packed.
-void set_packed(Session& session, const Parameter& parameter, std::string_view bytes);
-/// The elements of a parameter in f32.
+/// Sets a parameter to its rows as its own format stores them, without scales.
+void set_stored(Session& session, const Parameter& parameter, std::string_view bytes);
+/// The elements of a parameter that is not packed, exactly.
 std::vector<float> get_parameter(Session& session, const Parameter& parameter);
 
 }  // namespace assay::program

@@ -250,6 +250,14 @@ std::vector<float> Weights::read(std::string_view name) const {
   return values;
 }
 
+void set_parameter(Session& session, const Parameter& p, const Weights& weights) {
+  const std::string_view own = p.format == WeightFormat::q4_k  ? "Q4_K"
+                               : p.format == WeightFormat::nf4 ? ""
+                                                               : stored_name(activation_dtype(p.format));
+  if (weights.entry(p.name).dtype == own && p.shape.size() > 0) set_stored(session, p, weights.bytes(p.name));
+  else set_parameter(session, p.name, p.shape, weights.read(p.name));
+}
+
 std::vector<std::string> load(Session& session, const Weights& weights) {
   const Program& program = session.program();
   std::set<std::string, std::less<>> unused;
@@ -269,11 +277,7 @@ std::vector<std::string> load(Session& session, const Weights& weights) {
   }
   const std::vector<std::string> left(unused.begin(), unused.end());
   expect_whole_layers(program, left);
-  for (const Parameter& p : program.parameters) {
-    if (p.format == WeightFormat::q4_k && weights.entry(p.name).dtype == "Q4_K")
-      set_packed(session, p, weights.bytes(p.name));
-    else set_parameter(session, p.name, p.shape, weights.read(p.name));
-  }
+  for (const Parameter& p : program.parameters) set_parameter(session, p, weights);
   return left;
 }
 
@@ -341,7 +345,7 @@ void save(Session& session, const fs::path& file, DType dtype) {
   std::vector<std::vector<float>> values;
   std::vector<NamedTensor> tensors;
   for (const Parameter& p : program.parameters) {
-    if (p.format != WeightFormat::f32)
+    if (is_packed(p.format))
       throw InputError(p.name, fmt::format("it is stored as {}, which holds no exact elements", name(p.format)),
                        "save the weights that it was set to");
     values.push_back(get_parameter(session, p));

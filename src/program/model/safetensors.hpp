@@ -47,8 +47,11 @@ class Weights {
   std::map<std::string, Entry, std::less<>> entries_;
 };
 
-/// Sets every parameter of the session's program to the tensor of its name; a packed one takes the bytes of a tensor in
-/// its own format as they are, and packs others. Throws InputError, before any parameter changes, for a parameter that
+/// Sets a parameter to the tensor of its name, whose shape is the parameter's: to its bytes as they are where both have
+/// one format, else to its elements. Throws InputError for types that read() does not take.
+void set_parameter(Session& session, const Parameter& parameter, const Weights& weights);
+
+/// Sets every parameter of the session's program to the tensor of its name. Throws InputError, before any parameter changes, for a parameter that
 /// has no tensor or one of another shape or of a type that cannot be read, and for a bias or a norm of heads that a layer
 /// of the program lacks. Returns the tensors that no parameter takes.
 std::vector<std::string> load(Session& session, const Weights& weights);
@@ -79,7 +82,7 @@ struct NamedTensor {
 
 /// Writes one file, whole or not at all. Elements are rounded to nearest even where `dtype` is f16 or bf16.
 void save(const std::filesystem::path& file, std::span<const NamedTensor> tensors, DType dtype = DType::f32);
-/// Writes every parameter of the session's program.
+/// Writes every parameter of the session's program. Throws InputError where one is packed.
 void save(Session& session, const std::filesystem::path& file, DType dtype = DType::f32);
 
 }  // namespace assay::program

@@ -44,6 +44,19 @@ Value parameter(Builder& b, const TransformerConfig& c, std::string_view name, c
   return b.parameter(std::string(name), shape, trains(b, c, name));
 }
 
+[[noreturn]] void refuse_trained(const Builder& b, const TransformerConfig& c) {
+  refuse("trained", fmt::format("{} is in {}, which does not train", b.full_name("weight"), name(c.weights)),
+         "name other parameters, or have weights in f32");
+}
+
+/// A weight that is not packed has the format of what is computed.
+Value weight(Builder& b, const TransformerConfig& c, const Shape& shape) {
+  const bool trained = trains(b, c, "weight");
+  const DType dtype = activation_dtype(c.weights);
+  if (trained && dtype != DType::f32) refuse_trained(b, c);
+  return b.parameter("weight", shape, trained, dtype);
+}
+
 bool rotates(const TransformerConfig& c) { return !(c.theta <= 0); }
 
 /// x Wᵀ of a matrix of one row by a vector's product.
@@ -58,6 +71,8 @@ Value frozen_product(Builder& b, const TransformerConfig& c, Value x, const Para
   std::vector<Value> parts;
   for (const PartOfRows& part : weight.parts) switch (weight.format) {
       case WeightFormat::f32:
+      case WeightFormat::f16:
+      case WeightFormat::bf16:
         parts.push_back(rows == 1 && c.decodes ? of_one_row(b, x, part.value, &gemv) : matmul_nt(b, x, part.value));
         break;
       case WeightFormat::q4_k:
@@ -81,20 +96,24 @@ Value project(Builder& b, const TransformerConfig& c, Projection which, Value x,
   const Scope scope(b, name(which));
   const Index in = b.shape(x)[1], rank = c.adapters.rank;
   const bool has_bias = c.biases.contains(which), adapted = c.adapters.on.contains(which),
-             packed = c.weights != WeightFormat::f32;
-  if (packed && trains(b, c, "weight"))
-    refuse("trained", fmt::format("{} is in {}, which does not train", b.full_name("weight"), name(c.weights)),
-           "name other parameters, or have weights in f32");
+             packed = is_packed(c.weights);
+  if (packed && trains(b, c, "weight")) refuse_trained(b, c);
   const auto bias = [&] { return parameter(b, c, "bias", {out}); };
-  const auto as_row = [&](Value v) { return b.reshape(v, {1, out}); };
-  if (adapted && !packed) {
-    const Value weight = parameter(b, c, "weight", {out, in}), added = has_bias ? as_row(bias()) : b.zeros({0, out}),
-                a = b.parameter("lora_A.weight", {rank, in}), up = b.parameter("lora_B.weight", {out, rank});
-    return lora_linear(b, x, weight, added, a, up, c.adapters.alpha).y;
-  }
-  if (!packed && !c.decodes) {
-    const Value weight = parameter(b, c, "weight", {out, in});
-    return has_bias ? linear(b, x, weight, as_row(bias())) : matmul_nt(b, x, weight);
+  if (!packed && (adapted || !c.decodes)) {
+    const Value w = weight(b, c, {out, in});
+    // Beside 16 bits a bias is in f32 in every program of a model: the bias_add behind a gemv takes no other.
+    const DType dtype = activation_dtype(c.weights);
+    const bool apart = has_bias && dtype != DType::f32;
+    const Value own = has_bias ? bias() : Value{};
+    Value row = has_bias && !apart ? b.reshape(own, {1, out}) : Value{}, y;
+    if (adapted) {
+      if (!row) row = b.zeros({0, out}, dtype);
+      const Value a = b.parameter("lora_A.weight", {rank, in}), up = b.parameter("lora_B.weight", {out, rank});
+      y = lora_linear(b, x, w, row, a, up, c.adapters.alpha).y;
+    } else {
+      y = row ? linear(b, x, w, row) : matmul_nt(b, x, w);
+    }
+    return apart ? bias_add(b, y, own) : y;
   }
   Value y = frozen_product(b, c, x, out);
   if (has_bias) y = bias_add(b, y, bias());
@@ -173,8 +192,13 @@ Index rows_of_part(const TransformerConfig& c, Index rows, Index bytes_of_row) {
   return c.decodes && fit < static_cast<std::size_t>(rows) ? std::max<Index>(1, static_cast<Index>(fit)) : rows;
 }
 
+namespace {
+/// A table of embeddings is never packed.
+WeightFormat table_format(const TransformerConfig& c) { return is_packed(c.weights) ? WeightFormat::f32 : c.weights; }
+}  // namespace
+
 Index rows_of_table_part(const TransformerConfig& c) {
-  const Index bytes = row_bytes(WeightFormat::f32, c.hidden), fit = rows_of_part(c, c.vocabulary, bytes);
+  const Index bytes = row_bytes(table_format(c), c.hidden), fit = rows_of_part(c, c.vocabulary, bytes);
   return fit < c.vocabulary ? std::max<Index>(1, fit - 1) : fit;  // a row of zeros follows
 }
 
@@ -239,11 +263,11 @@ std::pair<Parameter, Value> model(Builder& b, const TransformerConfig& c, Value 
     const Scope scope(b, "embed_tokens");
     const Index rows = rows_of_table_part(c);
     if (rows >= c.vocabulary) {
-      const Value all = parameter(b, c, "weight", {c.vocabulary, c.hidden});
+      const Value all = weight(b, c, {c.vocabulary, c.hidden});
       table.parts = {{0, c.vocabulary, all}};
       x = embedding(b, ids, all);
     } else {
-      table = b.frozen_parameter("weight", {c.vocabulary, c.hidden}, WeightFormat::f32, rows, true);
+      table = b.frozen_parameter("weight", {c.vocabulary, c.hidden}, table_format(c), rows, true);
       const Index tokens = b.shape(ids)[0] / std::ssize(table.parts);
       for (Index p = 0; p < std::ssize(table.parts); ++p) {
         const Value of_part = b.program().base_of(table.parts[static_cast<std::size_t>(p)].value),
@@ -270,9 +294,10 @@ Value classifier(Builder& b, const TransformerConfig& c, Index classes, Value id
   const Value x = hidden_states(b, c, ids, sequences);
   const Scope scope(b, "classifier");
   const Index batch = b.shape(sequences.lengths)[0];
-  const Value pooled = mean_pool(b, b.reshape(x, {batch, b.shape(x)[0] / batch, c.hidden}), sequences.lengths);
-  const Value weight = parameter(b, c, "weight", {c.hidden, classes});
-  return bias_add(b, matmul(b, pooled, weight), parameter(b, c, "bias", {classes}));
+  const Value pooled = mean_pool(b, b.reshape(x, {batch, b.shape(x)[0] / batch, c.hidden}), sequences.lengths),
+              wide = b.cast(pooled, DType::f32);
+  const Value head = parameter(b, c, "weight", {c.hidden, classes});
+  return bias_add(b, matmul(b, wide, head), parameter(b, c, "bias", {classes}));
 }
 
 std::vector<Activation> activations(const Program& forward) {
@@ -313,7 +338,7 @@ Value decoder(Builder& b, const TransformerConfig& c, Value ids, const Sequences
   const Scope scope(b, "lm_head");
   if (c.tied_head) return frozen_product(b, c, x, table);
   if (!trains(b, c, "weight")) return frozen_product(b, c, x, c.vocabulary);
-  return matmul_nt(b, x, parameter(b, c, "weight", {c.vocabulary, c.hidden}));
+  return matmul_nt(b, x, weight(b, c, {c.vocabulary, c.hidden}));
 }
 
 }  // namespace assay::program

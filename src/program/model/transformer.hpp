@@ -42,7 +42,10 @@ struct TransformerConfig {
   bool decodes = false;                 ///< nothing trains, and one row is multiplied by gemv, which has no gradients
   /// Of a device that the model decodes on: the table, the head and projections above it are in parts of whole rows.
   std::size_t largest_buffer = SIZE_MAX;
-  WeightFormat weights = WeightFormat::f32;  ///< of projections, and of a head that is not tied; packed ones are frozen
+  /// Of projections and of a head that is not tied; all but f32 are frozen. In f16 or bf16 so are the table and what lies
+  /// between steps: activations, their gradients and caches. Norms and biases stay in f32, as the contracts of rmsnorm and
+  /// bias_add have them, and so do adapters and the head of a classifier.
+  WeightFormat weights = WeightFormat::f32;
   /// Names of parameters that train in any case, with * for any characters: "*.bias", "*norm.weight". The head of a
   /// classifier is no part of the base.
   std::vector<std::string> trained{"classifier.*"};
