@@ -332,7 +332,7 @@ def wrong_use():
         check(code in (1, 4), f"{dims} is what the shim takes: exit {code}, {err!r}")
 
     # A wrong shim is no wrong kernel; a kernel that crashes only in later calls is.
-    shim.write_text("args: [{constant: 1, as: int64}, x, weight, eps, rows, n, rrms, y]\nrequires: [dense rows]\n")
+    shim.write_text((sources / "rmsnorm.yaml").read_text().replace("args: [y,", "args: [{constant: 1, as: int64},").replace("rrms]", "rrms, y]"))
     expect(2, "its first call, of rows=2 n=2", *how[:-2], "--shim", shim)
     expect(2, f"either {shim} does not say what rms_normalize takes, or the function is wrong in every call", *how[:-2], "--shim", shim)
     code, report, _ = falsify(library, "rms_normalize_short_rows", "rmsnorm", "--shim", sources / "rmsnorm.yaml", "--obligation", "FALSIFY-RMSNORM-002")
