@@ -1,4 +1,4 @@
-// Probes of one sum of a kernel: NUMERICS.md's black-box audit, property by property.
+// Probes of one sum of a kernel, property by property, through its results alone.
 #pragma once
 
 #include <optional>

@@ -84,7 +84,7 @@ struct Case {
   }
 };
 
-/// Largest number of input values that are written out.
+/// Largest number of input values of a case that lists them: more are neither shrunk one by one nor written out.
 inline constexpr std::size_t kMaxValues = 64;
 
 /// Lowers each dim to the nearest multiple that the operation requires, within its limits.

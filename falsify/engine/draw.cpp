@@ -648,13 +648,14 @@ rc::Gen<Case> case_gen(const OpDescriptor& op, const DrawSpec& spec) {
 
 namespace {
 
-/// Assigns strategies and special dims to rounds. Strategies take turns. Out of every:
-///   12 rounds (or as the check says), one has a far dim;
-///   16 rounds (8 in blocks, and for the differential, or 4 with heads), one has a shape of the contract;
-///   16 rounds (relations: 32), one has a dim of any extent;
-///   16 rounds, several dims, if the operation has several, are as large as a case affords: in three for the
-///   differential and `exact`, in one for `statistical` and `nonfinite`;
-///   24 rounds, one has far rows.
+/// Assigns strategies and special dims to rounds. Strategies take turns. Of all rounds of an obligation:
+///   - one in 12, or as the check says, has a far dim;
+///   - one in 16 has a shape of the contract; one in 8 if the kernel runs in blocks or the check is the differential;
+///     one in 4 if it is the differential and the operation has heads;
+///   - one in 16 has a dim of any extent; one in 32 if the check is a relation;
+///   - three in 16 of the differential and of `exact`, and one in 16 of `statistical` and `nonfinite`, have several
+///     dims as large as a case affords, if the operation has several;
+///   - one in 24 has far rows.
 /// Each obligation uses other rounds for these; modulo 4 they never coincide.
 void choose_special_case(const OpDescriptor& op, const ObligationInfo& obligation, std::uint64_t seed,
                          std::uint64_t number, DrawSpec& spec) {

@@ -1,11 +1,13 @@
 #include "falsify/engine/report.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cctype>
 #include <cmath>
 #include <map>
+#include <numeric>
 #include <set>
 
 #include "core/files.hpp"
@@ -14,6 +16,8 @@
 #include "falsify/engine/reports/fields.hpp"
 #include "falsify/engine/reports/formats.hpp"
 #include "falsify/engine/reports/source_location.hpp"
+#include "falsify/engine/trial.hpp"
+#include "runtime/limits.hpp"
 
 namespace assay::falsify {
 namespace {
@@ -108,6 +112,71 @@ json strides_json(const OpDescriptor& op, const Kernel& kernel, const Case& c) {
   return strides;
 }
 
+/// Returns the expressions of a shape in a contract, "m" and "h * d" of "[m, h * d]".
+std::vector<std::string_view> axes_of(std::string_view shape) {
+  std::vector<std::string_view> axes;
+  if (shape.size() <= 2) return axes;
+  shape = shape.substr(1, shape.size() - 2);
+  int depth = 0;
+  for (std::size_t i = 0, begin = 0; i <= shape.size(); ++i) {
+    if (i < shape.size()) depth += shape[i] == '(' ? 1 : shape[i] == ')' ? -1 : 0;
+    if (i < shape.size() && (shape[i] != ',' || depth > 0)) continue;
+    axes.push_back(shape.substr(begin, i - begin));
+    begin = i + 2;  // behind ", "
+  }
+  return axes;
+}
+
+/// Returns the values of an input at the element: an axis that the output has too is held at the element's index, all
+/// others run. Lists at most kShown values.
+json values_at(const TensorInfo& input, const TensorInfo& output, const Problem& problem, int t, const Shape& element) {
+  constexpr std::size_t kShown = 8;
+  const std::vector<std::string_view> axes = axes_of(input.shape_text), outer = axes_of(output.shape_text);
+  const Shape shape = problem.shape(t);
+  json index = json::array(), values = json::array();
+  std::vector<Index> held;
+  Index count = 1;
+  for (int axis = 0; axis < shape.rank(); ++axis) {
+    const auto same = std::ranges::find(outer, axes[static_cast<std::size_t>(axis)]);
+    held.push_back(same == outer.end() ? -1 : element[static_cast<int>(same - outer.begin())]);
+    if (held.back() < 0) count *= shape[axis], index.push_back(nullptr);
+    else index.push_back(held.back());
+  }
+  for (Index n = 0; n < count && values.size() < kShown; ++n) {
+    Index place = 0, rest = n, stride = 1;
+    for (int axis = shape.rank() - 1; axis >= 0; --axis) {
+      const Index there =
+          held[static_cast<std::size_t>(axis)] < 0 ? rest % shape[axis] : held[static_cast<std::size_t>(axis)];
+      if (held[static_cast<std::size_t>(axis)] < 0) rest /= shape[axis];
+      place += there * stride;
+      stride *= shape[axis];
+    }
+    values.push_back(
+        number(static_cast<double>(problem.values[static_cast<std::size_t>(t)][static_cast<std::size_t>(place)])));
+  }
+  return {{"index", index}, {"count", count}, {"values", values}};
+}
+
+/// Returns the inputs of real numbers at the element that failed, by making the values of its case again. Empty if the
+/// report shows them all, if the check made another call than the case's, or if that many values take long.
+json inputs_at_element(const OpDescriptor& op, const Kernel& kernel, const Case& c, const Finding& f) {
+  constexpr Index kMost = Index{1} << 24;
+  json at = json::object();
+  const auto output = std::ranges::find(op.tensors, f.tensor, &TensorInfo::name);
+  if (output == op.tensors.end() || f.call || !c.values.empty()) return at;
+  const auto sum = [&](Index so_far, const TensorInfo& t) { return so_far + t.shape(c.dims).size(); };
+  if (std::accumulate(op.tensors.begin(), op.tensors.end(), Index{0}, sum) > kMost) return at;
+  const Shape shape = output->shape(c.dims);
+  if (f.index.rank() != shape.rank()) return at;
+  for (int axis = 0; axis < shape.rank(); ++axis)
+    if (f.index[axis] >= shape[axis]) return at;
+  const Problem problem = make_problem(op, c, kernel.arithmetic, kernel.storage);
+  for (std::size_t t = 0; t < op.tensors.size(); ++t)
+    if (const TensorInfo& input = op.tensors[t]; input.role != Role::out && is_floating(input.dtype))
+      at[std::string(input.name)] = values_at(input, *output, problem, static_cast<int>(t), f.index);
+  return at;
+}
+
 json counterexample_json(const OpDescriptor& op, const KernelResult& result, const ObligationResult& o) {
   const Counterexample& x = *o.counterexample;
   const Kernel& kernel = *result.kernel;
@@ -127,6 +196,8 @@ json counterexample_json(const OpDescriptor& op, const KernelResult& result, con
   if (const std::string prelude = before(op, kernel, x.smallest); !prelude.empty() && x.fails_again)
     j["reproduction"] = "in a fresh process " + prelude;
   if (json strides = strides_json(op, kernel, called); !strides.empty()) j["finding"]["strides"] = std::move(strides);
+  if (json at = inputs_at_element(op, kernel, called, x.finding); !at.empty())
+    j["finding"]["at_element"] = std::move(at);
   if (x.finding.call) j["made_of"] = says(op, kernel, x.smallest);
   if (x.race)
     j["race"] = {{"order", std::to_string(x.race->order)},
@@ -151,6 +222,26 @@ std::string file_name(std::string_view kernel, std::string_view obligation) {
   // Names of foreign libraries and symbols may contain any character.
   std::ranges::replace_if(
       text, [](unsigned char c) { return std::isalnum(c) == 0 && c != '.' && c != '_' && c != '-'; }, '-');
+  return text;
+}
+
+/// Returns "a", "a and b" or "a, b and c", as contracts list tensors in claims.
+std::string listed(const std::vector<std::string_view>& names) {
+  if (names.size() < 2) return names.empty() ? "" : std::string(names.front());
+  return fmt::format("{} and {}", fmt::join(names.begin(), names.end() - 1, ", "), names.back());
+}
+
+/// Returns a claim about all outputs without those that the kernel does not give.
+std::string claim_about(const OpDescriptor& op, const Kernel& kernel, std::string_view claim) {
+  std::string text(claim);
+  if (kernel.limits == nullptr || kernel.limits->absent.empty()) return text;
+  std::vector<std::string_view> all, given;
+  for (const int t : outputs_of(op)) {
+    all.push_back(op.tensors[static_cast<std::size_t>(t)].name);
+    if (kernel.limits->gives(t)) given.push_back(all.back());
+  }
+  const std::string every = "every element of ", from = every + listed(all) + " ";
+  if (!given.empty() && text.starts_with(from)) text.replace(0, from.size(), every + listed(given) + " ");
   return text;
 }
 
@@ -208,7 +299,7 @@ json to_json(const OpDescriptor& op, const KernelResult& result) {
     j["reason"] = result.shortfall.reason;
   for (const ObligationResult& o : result.obligations) {
     json r{{"id", o.info->id},
-           {"claim", o.info->claim},
+           {"claim", claim_about(op, kernel, o.info->claim)},
            {"by", o.info->by},
            {"if_fails", o.info->if_fails},
            {"verdict", name(o.verdict)},

@@ -29,6 +29,9 @@ nlohmann::json read_report(const std::filesystem::path& file);
 /// True if something was falsified or mistrusted, or a clause was never evaluated.
 bool report_failed(const nlohmann::json& report);
 
+/// Sets how this program was started, for the commands that reports name; "assay" unless called.
+void set_program(std::string program);
+
 /// Formats the report for a terminal: one line per kernel, then each finding with its case and replay command.
 std::string table(const nlohmann::json& report);
 

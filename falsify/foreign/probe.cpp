@@ -22,8 +22,10 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kLongest = 4096;
-/// Ends every answer, which is 'D' and declarations, 'N' if nothing is declared, or 'E', a problem, a newline and its
-/// remedy.
+/// The model's function that runs a grid, `assay::cuda_host::run(Grid const&)`: the library holds or imports it.
+constexpr const char* kRunsGrids = "_ZN5assay9cuda_host3runERKNS0_4GridE";
+/// Ends every answer: 'E', a problem, a newline and its remedy; or 'H' for cuda-host and 'L' for any other library, then
+/// 'D' and declarations, or 'N' if nothing is declared.
 constexpr char kEnd = '\0';
 
 /// Makes the answer, in the child.
@@ -32,9 +34,10 @@ std::string answer(const plugin::Source& source) {
     const plugin::Library library(source.library);
     library.require(source.symbol);
     void* declares = library.find(source.symbol + "_declares");
-    if (declares == nullptr) return "N";
+    const char host = library.find(kRunsGrids) != nullptr ? 'H' : 'L';
+    if (declares == nullptr) return fmt::format("{}N", host);
     const char* text = reinterpret_cast<assay_declares>(declares)();
-    return fmt::format("D{}", std::string_view(text, strnlen(text, kLongest)));
+    return fmt::format("{}D{}", host, std::string_view(text, strnlen(text, kLongest)));
   } catch (const InputError& e) {
     return fmt::format("E{}\n{}", e.problem, e.remedy);
   }
@@ -68,7 +71,7 @@ void expect_file(const std::string& path) {
 
 }  // namespace
 
-std::optional<std::string> probe(const plugin::Source& source, std::chrono::milliseconds limit) {
+Probed probe(const plugin::Source& source, std::chrono::milliseconds limit) {
   expect_file(source.library);
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) throw Unavailable("probe process", std::strerror(errno));
@@ -97,8 +100,11 @@ std::optional<std::string> probe(const plugin::Source& source, std::chrono::mill
                          : fmt::format("ended its process while it was loaded: status {}", WEXITSTATUS(status)),
                      "look at what its constructors do");
   const std::string said = text.substr(1, text.find(kEnd) - 1);
-  if (text[0] == 'N') return std::nullopt;
-  if (text[0] == 'D') return said;
+  if (text[0] != 'E') {
+    Probed probed{.declares = {}, .of_cuda_host = text[0] == 'H'};
+    if (said.starts_with('D')) probed.declares = said.substr(1);
+    return probed;
+  }
   const std::size_t line = said.find('\n');
   throw InputError(source.library, said.substr(0, line), line == std::string::npos ? "" : said.substr(line + 1));
 }

@@ -9,9 +9,13 @@
 
 namespace assay::falsify {
 
-/// Opens the library in a process of its own, which is ended afterwards. Returns the declarations of
-/// `<symbol>_declares`; nothing if there is no such function. Throws InputError if the library cannot be loaded, dies
-/// or hangs while loading, or lacks the symbol.
-std::optional<std::string> probe(const plugin::Source& source, std::chrono::milliseconds limit);
+struct Probed {
+  std::optional<std::string> declares;  ///< what `<symbol>_declares` returns; empty if there is no such function
+  bool of_cuda_host = false;            ///< built with the execution model of cuda-host (assay_cuda_host_library)
+};
+
+/// Opens the library in a process of its own, which is ended afterwards. Throws InputError if the library cannot be
+/// loaded, dies or hangs while loading, or lacks the symbol.
+Probed probe(const plugin::Source& source, std::chrono::milliseconds limit);
 
 }  // namespace assay::falsify

@@ -84,8 +84,10 @@ Need need(Backend backend, bool changed, bool edited, bool had, bool has, const 
 /// `agreement`: the reason for which a stale line is accepted; null: none is.
 Checked check(const Subject& subject, Need need, const Fingerprint& fingerprint, const Lines& lines,
               const Environment& lock, const std::filesystem::path& signers, const std::string* agreement) {
+  bool missing = false;
   Checked checked{subject.id, false, {}, {}, evidence_path(subject.id)};
   if (const auto at = lines.find(subject.id); at == lines.end()) {
+    missing = true;
     checked.reason = fmt::format("there is no evidence: {} has no line of it", checked.path);
   } else {
     checked.line = at->second.number;
@@ -103,8 +105,8 @@ Checked check(const Subject& subject, Need need, const Fingerprint& fingerprint,
   if (checked.accepted && checked.warning.empty())
     checked.warning = other_environment(checked.figures, subject.backend, lock);
   if (!checked.accepted)
-    checked.reason +=
-        fmt::format("; renew it with `assay attest --kernel {}{}`", subject.id, signers.empty() ? "" : " --key KEY");
+    checked.reason += fmt::format("; {} it with `assay attest --kernel {}{}`", missing ? "make" : "renew", subject.id,
+                                  signers.empty() ? "" : " --key KEY");
   return checked;
 }
 

@@ -105,7 +105,7 @@ int run(const Options& o) {
   std::set<Backend> used;
   std::vector<const Kernel*> run;
   for (const auto& [id, subject] : chosen) {
-    expect_built_from(prints[id] = fingerprints.of(subject), tree);
+    expect_built_from(prints[id] = fingerprints.of(subject), tree, o.root);
     used.insert(subject.backend);
     run.push_back(&kernel(id));
   }

@@ -7,6 +7,7 @@
 
 #include "cli/commands.hpp"
 #include "cli/foreign.hpp"
+#include "cli/kernel_lines.hpp"
 #include "cli/selection.hpp"
 #include "cli/values.hpp"
 #include "core/files.hpp"
@@ -86,7 +87,10 @@ Command add_audit(Parser& parser) {
   command.option("--limit", o->limit, kLimitHelp).with_default();
   command.option("--report", o->report, "Write audit.json and one <kernel>.audit.json each to this folder");
   command.option("--jobs", o->jobs, "Kernels at once (0: one per processor)").range(0, 1024);
-  return {command, [o] { return run(*o); }};
+  return {command, [o] {
+            const KernelLines lines(o->quiet);
+            return run(*o);
+          }};
 }
 
 }  // namespace assay::cli

@@ -25,11 +25,12 @@ extern const std::string_view kBuild;
 std::span<const std::pair<std::string_view, std::string_view>> built_with();
 
 /// Returns the first file of the tree, or missing in it, that differs from the sources of this program; empty if none
-/// does. Files of kernels and contracts that the program lacks differ.
-std::string not_built_from(const falsify::Tree& tree);
+/// does. Files of kernels and contracts that the program lacks differ. Files of the same tokens do not, as far as the
+/// commit at HEAD of the checkout `root` holds the text that the program was built from.
+std::string not_built_from(const falsify::Tree& tree, const std::string& root);
 InputError not_built_from_error(const std::string& path);
 
-/// Throws InputError, naming the first file, if a kernel's files in the tree differ from those of this program.
-void expect_built_from(const falsify::Fingerprint& fingerprint, const falsify::Tree& tree);
+/// Throws InputError, naming the first file, if a kernel's files in the tree differ so from those of this program.
+void expect_built_from(const falsify::Fingerprint& fingerprint, const falsify::Tree& tree, const std::string& root);
 
 }  // namespace assay::cli

@@ -5,13 +5,15 @@
 #include <chrono>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <thread>
 
 #include "cli/commands.hpp"
 #include "cli/foreign.hpp"
+#include "cli/kernel_lines.hpp"
+#include "cli/memory_needed.hpp"
 #include "cli/progress.hpp"
 #include "cli/publish.hpp"
-#include "cli/room.hpp"
 #include "cli/selection.hpp"
 #include "cli/systems.hpp"
 #include "cli/values.hpp"
@@ -212,6 +214,7 @@ int run_campaigns(
   const std::unique_ptr<falsify::Journal> journal = open_journal(o, chosen, foreign);
   std::size_t finished = journal != nullptr ? journal->results().size() : 0;
   ProgressLine line(o.quiet || o.json, time_plan(o, options));
+  std::optional<KernelLines> kernel_lines(o.quiet);
   std::vector<nlohmann::json> results;
   try {
     const CatchSignals catching;
@@ -221,9 +224,11 @@ int run_campaigns(
     };
     results = campaigns(progress, journal.get());
   } catch (const EndedBySignal& ended) {
+    kernel_lines.reset();
     line.finish();
     return interrupted(o, ended.signal, finished, chosen.size());
   }
+  kernel_lines.reset();
   line.finish();
   std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
   if (journal != nullptr) seconds += journal->spent();
@@ -267,7 +272,10 @@ int run(const Options& o) {
   if (name_systems(o.ops)) return run_systems(o);
   if (o.elements != 0) throw InputError("--elements", "ends the campaigns of systems", "name one, or give --cases");
   const std::chrono::milliseconds limit = limit_of(!o.foreign.python.empty(), parse_duration("--limit", o.limit));
-  const std::unique_ptr<plugin::ForeignKernel> foreign = foreign_kernel(o.foreign, limit);
+  const std::unique_ptr<plugin::ForeignKernel> foreign = [&] {
+    const KernelLines of_the_first_call(o.quiet);
+    return foreign_kernel(o.foreign, limit);
+  }();
   const std::vector<const Kernel*> all = select(o, foreign.get());
   const std::vector<const Kernel*> chosen = o.shard.empty() ? all : shard_of(all, parse_shard(o.shard));
   falsify::CampaignOptions options = campaign_options(o, chosen.size(), limit);

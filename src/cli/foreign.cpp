@@ -44,13 +44,23 @@ void expect_bounds(const OpDescriptor& op, const Kernel& kernel) {
   }
 }
 
-/// Calls a foreign function once. A function with other arguments, called without a shim, crashes, hangs or returns a
-/// status that plugin.h does not define: a campaign would add nothing. A function that exports its declarations, or
-/// that fails as plugin.h defines, takes an assay_call: the campaign falsifies it. A function in Python that cannot be
-/// called as the contract says is an error; crashes and hangs are left to the campaign.
+/// Ends of the first call that are wrong use rather than findings. A function with other arguments, called without a
+/// shim, crashes, hangs or returns a status that plugin.h does not define: a campaign would add nothing. Under a shim
+/// that is wrong it crashes. A function in Python that cannot be called as the contract says fails. A function that
+/// exports its declarations, or that fails as plugin.h defines, takes an assay_call: the campaign falsifies it.
+enum class Bars { all, crashes, errors };
+
+bool bars(Bars which, falsify::Finding::Kind kind) {
+  using enum falsify::Finding::Kind;
+  if (kind == crash) return which != Bars::errors;
+  return (kind == error && which != Bars::crashes) || (kind == hang && which == Bars::all);
+}
+
+/// Calls a foreign function once. Throws InputError if the call ends in a way that is wrong use; all else is left to
+/// the campaign.
 void expect_return(const std::string& which, const OpDescriptor& op, Kernel kernel, std::chrono::milliseconds limit,
-                   const std::string& remedy) {
-  const bool in_c = !std::exchange(kernel.advice, {}).empty();
+                   Bars barred, const std::string& remedy) {
+  kernel.advice = {};
   kernel.run = [run = std::move(kernel.run)](const Call& call, Device& device) {
     try {
       run(call, device);
@@ -64,8 +74,7 @@ void expect_return(const std::string& which, const OpDescriptor& op, Kernel kern
     trial.run(trial.problem());
   } catch (const falsify::Interrupted& interrupted) {
     const auto& finding = interrupted.outcome.finding;
-    using enum falsify::Finding::Kind;
-    if (finding && (finding->kind == error || (in_c && (finding->kind == hang || finding->kind == crash))))
+    if (finding && bars(barred, finding->kind))
       throw InputError(which,
                        fmt::format("its first call, of {}, failed: {}",
                                    falsify::describe_extents(op, small.dims, small.params), finding->message),
@@ -108,41 +117,53 @@ namespace {
 
 using plugin::Shim;
 
-/// Returns whether the tensor has at most one row for any dims, so that no stride between rows is needed.
-bool has_one_row(const OpDescriptor& op, const TensorInfo& tensor) {
+/// Returns the axes but the last along which a tensor can have several places in one call of the function. Cases have
+/// gaps at any of them, so that each has a stride of its own.
+std::vector<int> axes_of_rows(const OpDescriptor& op, const Shim& shim, const TensorInfo& tensor) {
   std::vector<Index> most;
   for (const DimInfo& dim : op.dims) most.push_back(dim.max);
+  for (const int dim : shim.loops) most[static_cast<std::size_t>(dim)] = 1;
   const Shape shape = tensor.shape(most);
+  std::vector<int> axes;
   for (int axis = 0; axis + 1 < shape.rank(); ++axis)
-    if (shape[axis] > 1) return false;
-  return true;
+    if (shape[axis] > 1) axes.push_back(axis);
+  return axes;
 }
 
-/// Returns the tensors with rows whose stride the function gets neither by an argument nor by a requirement.
-std::vector<std::string_view> rows_of_unknown_distance(const OpDescriptor& op, const Shim& shim) {
-  std::vector<std::string_view> names;
-  const bool told_somehow =
-      shim.dense || !shim.loops.empty() || std::ranges::any_of(shim.arguments, [](const Shim::Argument& a) {
-        return a.what == Shim::What::number && a.expression.reads_tensors && a.text.find("stride") != std::string::npos;
-      });
-  for (std::size_t t = 0; !told_somehow && t < op.tensors.size(); ++t) {
-    const auto about = [t](Shim::What what) {
-      return [t, what](const Shim::Argument& a) { return a.what == what && a.index == static_cast<int>(t); };
-    };
-    if (has_one_row(op, op.tensors[t]) || std::ranges::none_of(shim.arguments, about(Shim::What::tensor))) continue;
-    if (std::ranges::none_of(shim.arguments, about(Shim::What::stride))) names.push_back(op.tensors[t].name);
+/// Returns whether an argument tells the function this stride. An expression may read it as "stride(x, 0)".
+bool tells(const Shim::Argument& a, const TensorInfo& tensor, int index, int axis) {
+  if (a.what == Shim::What::stride) return a.index == index && a.axis == axis;
+  if (a.what != Shim::What::number || !a.expression.reads_tensors) return false;
+  std::string text = a.expression.text;
+  std::erase(text, ' ');
+  return text.find(fmt::format("stride({},{})", tensor.name, axis)) != std::string::npos;
+}
+
+/// Returns the strides between rows, as "[x, 0]", that the function gets neither by an argument nor by a requirement.
+std::vector<std::string> unknown_strides(const OpDescriptor& op, const Shim& shim) {
+  std::vector<std::string> unknown;
+  for (std::size_t t = 0; !shim.dense && t < op.tensors.size(); ++t) {
+    const TensorInfo& tensor = op.tensors[t];
+    const auto index = static_cast<int>(t);
+    if (std::ranges::find(shim.absent, index) != shim.absent.end()) continue;
+    if (std::ranges::none_of(shim.arguments,
+                             [&](const Shim::Argument& a) { return a.what == Shim::What::tensor && a.index == index; }))
+      continue;
+    for (const int axis : axes_of_rows(op, shim, tensor))
+      if (std::ranges::none_of(shim.arguments, [&](const auto& a) { return tells(a, tensor, index, axis); }))
+        unknown.push_back(fmt::format("[{}, {}]", tensor.name, axis));
   }
-  return names;
+  return unknown;
 }
 
 /// Advises before falsification: cases have padded rows, and a function without strides cannot handle them.
 void advise(const OpDescriptor& op, const plugin::Source& source) {
-  const auto names = rows_of_unknown_distance(op, Shim::read(op, source.shim, source.shim_name));
-  if (names.empty()) return;
+  const auto strides = unknown_strides(op, Shim::read(op, source.shim, source.shim_name));
+  if (strides.empty()) return;
   fmt::print(
       stderr,
-      "{}: no argument tells the function the strides of {}; where it takes rows as dense, add `requires: [dense rows]`, else pass `{{stride: [{}, 0]}}`\n",
-      source.shim_name, fmt::join(names, ", "), names.front());
+      "{}: no argument tells the function the strides {}; where it takes rows as dense, add `requires: [dense rows]`, else pass `{{stride: {}}}`\n",
+      source.shim_name, fmt::join(strides, ", "), strides.front());
 }
 
 /// By default a shader is held to the Vulkan specification's requirements on every device.
@@ -186,11 +207,28 @@ std::unique_ptr<plugin::ForeignKernel> python_kernel(const ForeignOptions& o, co
 void expect_callable(const plugin::ForeignKernel& foreign, std::chrono::milliseconds limit) {
   const plugin::Source& source = foreign.source();
   expect_return(fmt::format("--python {}:{}", source.library, source.symbol), operation(foreign.kernel().op),
-                foreign.kernel(), limit,
+                foreign.kernel(), limit, Bars::errors,
                 fmt::format("`assay explain {}` lists the tensors, params and dims that a function may take by name, "
                             "and what it returns",
                             foreign.kernel().op));
 }
+
+namespace {
+
+/// Decides the back end of a library with the execution model of cuda-host, whose calls take longer than a CPU
+/// kernel's and need an order of threads. Throws InputError if another one is declared.
+void take_as_cuda_host(plugin::Declaration& declaration, const std::string& library, std::string_view declared) {
+  const bool says = declared.find("backend=") != std::string_view::npos;
+  if (says && declaration.backend != Backend::cuda_host)
+    throw InputError(
+        "--lib " + library,
+        fmt::format("is built with the CUDA host model, and backend={} is declared", name(declaration.backend)),
+        "leave `backend` out, or build it for that back end");
+  if (!says) fmt::print(stderr, "{}: built with the CUDA host model, so backend=cuda-host\n", library);
+  declaration.backend = Backend::cuda_host;
+}
+
+}  // namespace
 
 std::unique_ptr<plugin::ForeignKernel> foreign_kernel(const ForeignOptions& o, std::chrono::milliseconds limit) {
   const std::string which = !o.python.empty() ? "--python " + o.python
@@ -214,18 +252,28 @@ std::unique_ptr<plugin::ForeignKernel> foreign_kernel(const ForeignOptions& o, s
   const plugin::ForeignKernel checked(op, source);
   source = checked.source();
   plugin::Declaration declaration;
-  const std::optional<std::string> declares = falsify::probe(source, limit);
-  plugin::declare(declaration, declares.value_or(""), o.lib + ": " + source.symbol + "_declares");
+  const falsify::Probed probed = falsify::probe(source, limit);
+  plugin::declare(declaration, probed.declares.value_or(""), o.lib + ": " + source.symbol + "_declares");
   plugin::declare(declaration, checked.declared_by_shim(), o.shim);
   plugin::declare(declaration, o.declare, "--declare");  // the command line takes precedence
+  if (probed.of_cuda_host)
+    take_as_cuda_host(declaration, o.lib,
+                      fmt::format("{},{},{}", probed.declares.value_or(""), checked.declared_by_shim(), o.declare));
   source.declared = plugin::to_text(declaration);
   auto foreign = std::make_unique<plugin::ForeignKernel>(op, source);
   expect_bounds(op, foreign->kernel());
-  if (!source.shim_name.empty()) advise(op, source);
-  else if (!declares)
-    expect_return(which, op, foreign->kernel(), limit,
-                  fmt::format("{}; if it does take an assay_call, export {}_declares, which may return \"\"",
-                              foreign->kernel().advice, o.symbol));
+  const auto returns = [&](Bars bars, const std::string& remedy) {
+    expect_return(which, op, foreign->kernel(), limit, bars, remedy);
+  };
+  if (!source.shim_name.empty()) {
+    advise(op, source);
+    returns(Bars::crashes, fmt::format("either {} does not say what {} takes, or the function is wrong in every call: "
+                                       "compare `args` and `returns` with its prototype",
+                                       source.shim_name, source.symbol));
+  } else if (!probed.declares) {
+    returns(Bars::all, fmt::format("{}; if it does take an assay_call, export {}_declares, which may return \"\"",
+                                   foreign->kernel().advice, o.symbol));
+  }
   return foreign;
 }
 

@@ -116,7 +116,7 @@ Plan make_plan(const Options& o) {
     plan.unseen = falsify::unseen_inputs(*build, plan.subjects, falsify::hashed_files(plan.subjects, plan.now));
     if (std::string why = falsify::changed_arithmetic(); !why.empty()) plan.unseen.push_back(std::move(why));
   }
-  plan.older = not_built_from(plan.now);
+  plan.older = not_built_from(plan.now, o.root);
   // What the build reads is what the program was built from only if it was built from these sources.
   if (build != nullptr && plan.unseen.empty() && !plan.older.empty()) throw not_built_from_error(plan.older);
   const falsify::Environment machine = this_machine(build.get());
@@ -218,7 +218,7 @@ LocalKernels look_around(const Plan& plan, const Options& o) {
     if (!here.rules.runs_here.contains(t.subject.backend)) continue;
     for (const Kernel& k : kernels())
       if (k.id == t.subject.id) here.kernels.push_back(&k);
-    expect_built_from(t.fingerprint, plan.now);
+    expect_built_from(t.fingerprint, plan.now, o.root);
   }
   return here;
 }
@@ -260,7 +260,7 @@ int shallow(const json& report) {
   return count;
 }
 
-/// Returns the commands that renew all refused evidence of a back end. Each kernel's own command is in its reason.
+/// Returns the commands that make all refused evidence of a back end. Each kernel's own command is in its reason.
 std::string renewal(const std::vector<falsify::Checked>& evidence) {
   std::map<std::string, int> refused;
   for (const falsify::Checked& c : evidence) {
@@ -269,7 +269,7 @@ std::string renewal(const std::vector<falsify::Checked>& evidence) {
   }
   std::string text;
   for (const auto& [backend, count] : refused)
-    if (count > 1) text += fmt::format("to renew all {} of {}: assay attest --backend {}\n", count, backend, backend);
+    if (count > 1) text += fmt::format("to make all {} of {}: assay attest --backend {}\n", count, backend, backend);
   return text;
 }
 
@@ -334,7 +334,7 @@ std::vector<json> judge_systems(const Plan& plan, const Options& o, std::uint64_
   auto sources = std::make_shared<falsify::Files>();
   sources->digests = sources_of_systems(plan.now);
   sources->digests.insert(plan.systems.begin(), plan.systems.end());  // what was removed
-  expect_built_from({{falsify::Part::kernel, sources}}, plan.now);
+  expect_built_from({{falsify::Part::kernel, sources}}, plan.now, o.root);
   falsify::CampaignOptions options;
   options.cases = kSystemCases, options.seed = seed, options.limit = parse_duration("--limit", o.limit);
   const int jobs = jobs_for(o.jobs), count = static_cast<int>(names.size());

@@ -42,6 +42,7 @@ class Runner {
                               .prelude = {},
                               .values = {}};
     falsify::Trial trial(*problem.op, kernel, plain, *worker);
+    ++calls_;
     return trial.run(problem).outputs;
   }
   /// Returns whether the kernel's device is available.
@@ -61,7 +62,10 @@ class Runner {
     }
   }
 
+  int calls() const { return calls_; }
+
  private:
+  int calls_ = 0;
   std::map<Backend, std::unique_ptr<falsify::Worker>> workers_;
 };
 
@@ -113,7 +117,7 @@ nlohmann::json check(const OpDescriptor& op, const GradientInfo& gradient, const
 }
 
 /// Prints what was found. Returns the exit code.
-int show(const Options& o, const nlohmann::json& gradients, std::size_t run, const std::vector<std::string>& missing) {
+int show(const Options& o, const nlohmann::json& gradients, int calls, const std::vector<std::string>& missing) {
   const bool all = std::ranges::all_of(gradients, [](const auto& g) { return g["holds"].template get<bool>(); });
   if (o.json) {
     fmt::print(
@@ -123,8 +127,7 @@ int show(const Options& o, const nlohmann::json& gradients, std::size_t run, con
   }
   std::size_t width = 6;
   for (const auto& g : gradients) width = std::max(width, g["input"].get<std::string>().size());
-  fmt::print("{:<14} {:<{}} {:<18} {:>9} {:>10}  worst difference / tolerance at\n", "op", "input", width, "link",
-             "compared", "worst");
+  fmt::print("{:<14} {:<{}} {:<18} {:>9} {:>10}  where\n", "op", "input", width, "link", "compared", "worst");
   for (const auto& g : gradients) {
     for (const auto& link : g["links"])
       fmt::print("{:<14} {:<{}} {:<18} {:>9} {:>10.3g}  {}\n", g["op"].get<std::string>(),
@@ -133,8 +136,9 @@ int show(const Options& o, const nlohmann::json& gradients, std::size_t run, con
     if (!g["holds"].get<bool>())
       fmt::print("{} of {} DOES NOT HOLD {}\n", g["input"].dump(), g["op"].dump(), g.value("failure", ""));
   }
-  fmt::print("\n{} gradients, {} kernels run, {} kernels unavailable here: {}\n", gradients.size(), run, missing.size(),
-             all ? "every link holds" : "NOT every link holds");
+  fmt::print(
+      "\n{} gradients, {} calls of kernels, {} kernels unavailable here: {}; worst is the largest difference / tolerance\n",
+      gradients.size(), calls, missing.size(), all ? "every link holds" : "NOT every link holds");
   return all ? kNothingFalsified : kFalsified;
 }
 
@@ -158,11 +162,12 @@ int run(const Options& o) {
   }
   if (!o.backend.empty() && kernels.empty())
     throw Unavailable("backend " + o.backend, "none of its kernels can run here");
+  const int before = runner.calls();
   for (const OpDescriptor* op : operations()) {
     if (!o.ops.empty() && std::ranges::find(o.ops, op->name) == o.ops.end()) continue;
     for (const GradientInfo& gradient : op->gradients) gradients.push_back(check(*op, gradient, o, runner, kernels));
   }
-  return show(o, gradients, kernels.size(), missing);
+  return show(o, gradients, runner.calls() - before, missing);
 }
 
 }  // namespace

@@ -17,6 +17,7 @@
 #include "cli/team.hpp"
 #include "cli/values.hpp"
 #include "core/errors.hpp"
+#include "falsify/engine/report.hpp"
 #include "plugin/python.hpp"
 #include "system/sandbox.hpp"
 
@@ -97,4 +98,7 @@ int run_command_line(int argc, char** argv) {
 
 }  // namespace assay::cli
 
-int main(int argc, char** argv) { return assay::cli::run_command_line(argc, argv); }
+int main(int argc, char** argv) {
+  if (argc > 0) assay::falsify::set_program(argv[0]);
+  return assay::cli::run_command_line(argc, argv);
+}

@@ -240,7 +240,7 @@ int run(const Options& o) {
     count = count.get<int>() + 1;
     if (status == falsify::MutantStatus::killed) cases.push_back(m["cases"].get<double>());
   }
-  summary["median_cases"] = falsify::percentile(cases, 0.5);
+  summary["median_cases"] = falsify::median(cases);
   summary["p95_cases"] = falsify::percentile(cases, 0.95);
   const auto outcomes = summary["mutants"].get<std::vector<nlohmann::json>>();
   summary["operations"] = falsify::counts_by(outcomes, "op");

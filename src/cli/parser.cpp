@@ -50,7 +50,7 @@ Parser::~Parser() = default;
 CommandOptions Parser::command(const std::string& name, const std::string& help, Output& output) {
   CommandOptions options(app_->add_subcommand(name, help));
   options.flag("--json", output.json, "One JSON document on standard output");
-  options.flag("--quiet", output.quiet, "No progress");
+  options.flag("--quiet", output.quiet, "No progress, and nothing that kernels print");
   return options;
 }
 

@@ -8,7 +8,8 @@
 
 #include "cli/commands.hpp"
 #include "cli/foreign.hpp"
-#include "cli/room.hpp"
+#include "cli/kernel_lines.hpp"
+#include "cli/memory_needed.hpp"
 #include "cli/systems.hpp"
 #include "cli/values.hpp"
 #include "core/errors.hpp"
@@ -104,7 +105,10 @@ Command add_replay(Parser& parser) {
   command.option("FILE", *file, "A file written by `assay falsify`").required();
   command.option("--lib", *library, "Where the shared library of a foreign kernel is now");
   command.option("--limit", *limit, kLimitHelp).with_default();
-  return {command, [file, library, limit, output] { return run(*file, *library, *limit, output->json); }};
+  return {command, [file, library, limit, output] {
+            const KernelLines lines(output->quiet);
+            return run(*file, *library, *limit, output->json);
+          }};
 }
 
 }  // namespace assay::cli

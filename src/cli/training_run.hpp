@@ -12,7 +12,7 @@
 
 #include "cli/learning_curve.hpp"
 #include "cli/parser.hpp"
-#include "cli/score.hpp"
+#include "cli/classifier_score.hpp"
 #include "cli/team.hpp"
 #include "cli/train_settings.hpp"
 #include "falsify/program/check.hpp"

@@ -19,6 +19,14 @@
 namespace assay::falsify {
 namespace {
 
+TEST(Summary, TheMedianOfTwoIsTheirMean) {
+  EXPECT_EQ(median({}), 0);
+  EXPECT_EQ(median({7}), 7);
+  EXPECT_EQ(median({20, 1}), 10.5);
+  EXPECT_EQ(median({5, 1, 3}), 3);
+  EXPECT_EQ(median({4, 1, 3, 2}), 2.5);
+}
+
 StudyOptions quick() {
   StudyOptions options;
   options.cases = 6;

@@ -61,6 +61,14 @@ grep -q '^  also fails: FALSIFY-MM-' out || fails 'what else fails'
 # Obligations left after --first are reported as not run, and their clauses not as never evaluated.
 grep -q 'obligations not run)' out && ! grep -q 'NEVER EVALUATED\|not applicable' out && grep -q '<skipped>not run: ' first/junit.xml && xmllint --noout first/junit.xml || fails 'not run'
 
+# The command that a finding names runs as it stands.
+[ "$(code bash -c "$(sed -n 's/^  replay *//p' out)")" = 1 ] && grep -q '^mutant/cpu/matmul/dropped_last_k .* falsified$' out || fails 'the replay command of a report'
+
+# gradcheck counts the calls that it makes.
+calls() { "$assay" gradcheck transpose --backend cpu --cases "$1" --quiet | sed -n 's/^1 gradients, \([0-9]*\) calls of kernels, .*/\1/p'; }
+two=$(calls 2)
+[ "${two:-0}" -gt 0 ] && [ "$(calls 6)" = $((3 * two)) ] || fails 'gradcheck counts calls'
+
 # The same seed gives the same cases; shards partition them.
 "$assay" falsify transpose --backend cpu --cases 3 --quiet --json >a.json || [ $? = 4 ]
 "$assay" falsify transpose --backend cpu --cases 3 --quiet --json --shard 1/2 >s1.json || [ $? = 4 ]

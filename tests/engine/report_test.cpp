@@ -9,7 +9,9 @@
 #include <regex>
 
 #include "falsify/engine/error_map.hpp"
+#include "falsify/engine/inputs.hpp"
 #include "falsify/engine/percentile.hpp"
+#include "falsify/engine/reports/fields.hpp"
 #include "falsify/foreign/replay.hpp"
 #include "tests/engine/absent.hpp"
 
@@ -512,6 +514,51 @@ TEST(Report, AFindingIsWrittenWithItsPlaceAndItsPicture) {
   EXPECT_EQ(written()["reason"], "because");
   EXPECT_EQ(written()["counterexample"]["finding"], (json{{"kind", "value"}, {"message", "differs"}}));
   EXPECT_FALSE(written()["counterexample"].contains("drawn_errors")) << "one picture of one case";
+}
+
+/// The inputs at the element are those of the case, whatever its size: a row of a, a column of b.
+TEST(Report, AFindingOfALargeCaseHasTheInputsAtItsElement) {
+  const OpDescriptor& op = operation("matmul");
+  Counterexample x;
+  x.smallest.dims = {40, 30, 20}, x.smallest.seed = 7, x.smallest.strategy = Strategy::gaussian;
+  x.first = x.smallest;
+  x.finding.tensor = "c", x.finding.index = {39, 19};
+  KernelResult result;
+  result.kernel = &kernel("matmul/cpu/naive");
+  ObligationResult& falsified = result.obligations.emplace_back();
+  falsified.info = &op.obligations[0], falsified.verdict = Verdict::falsified, falsified.counterexample = x;
+  const auto finding = [&] { return to_json(op, result)["obligations"][0]["counterexample"]["finding"]; };
+  const Problem problem = make_problem(op, x.smallest, result.kernel->arithmetic, result.kernel->storage);
+  json row = json::array(), column = json::array();
+  for (std::size_t p = 0; p < 8; ++p) {
+    row.push_back(number(static_cast<double>(problem.values[0][39 * 30 + p])));
+    column.push_back(number(static_cast<double>(problem.values[1][p * 20 + 19])));
+  }
+  EXPECT_EQ(finding()["at_element"], (json{{"a", {{"index", {39, nullptr}}, {"count", 30}, {"values", row}}},
+                                           {"b", {{"index", {nullptr, 19}}, {"count", 30}, {"values", column}}}}));
+  Counterexample& other = *result.obligations[0].counterexample;
+  other.finding.index = {40, 0};
+  EXPECT_FALSE(finding().contains("at_element")) << "the output has no such element";
+  other.finding.index = {0, 0}, other.smallest.dims = {5000, 5000, 5000};
+  EXPECT_FALSE(finding().contains("at_element")) << "making all values again takes long";
+  other.smallest.dims = {1, 1, 1}, other.smallest.values = {{1}, {2}, {}};
+  EXPECT_FALSE(finding().contains("at_element")) << "the case lists them all";
+  other.smallest.values.clear(), other.finding.call.emplace().call = other.smallest;
+  EXPECT_FALSE(finding().contains("at_element")) << "another call, whose values are unknown";
+}
+
+TEST(Report, ClaimsNameOnlyWhatTheKernelGives) {
+  const OpDescriptor& op = operation("rmsnorm");
+  const auto frame = std::ranges::find(op.obligations, "frame", &ObligationInfo::by);
+  Kernel saves_nothing = kernel("rmsnorm/cpu/naive");
+  const Limits limits{.absent = {3}};
+  KernelResult result;
+  result.kernel = &saves_nothing;
+  result.obligations.emplace_back().info = &*frame;
+  const auto claim = [&] { return to_json(op, result)["obligations"][0]["claim"]; };
+  EXPECT_EQ(claim(), "every element of y and rrms is written, nothing else is");
+  saves_nothing.limits = &limits;
+  EXPECT_EQ(claim(), "every element of y is written, nothing else is");
 }
 
 TEST(Percentile, IsTheValueOfTheNearestRank) {

@@ -50,6 +50,22 @@ def verdicts():
             check(code == 1 and any(words in m for m in found), f"{fault}: exit {code}, {found}, {said[-500:]}")
 
 
+def unasked():
+    """A library with the model is taken as cuda-host, whether or not somebody says so; another back end is wrong use."""
+    how = [assay, "falsify", "--lib", libraries / "cuda-host-softmax.so", "--shim", sources / "softmax.yaml", "--contract", "softmax",
+           "--obligation", "FALSIFY-SOFTMAX-002", "--cases", "4", "--quiet"]
+    done = subprocess.run([*how, "--json"], cwd=folder, capture_output=True, text=True)
+    report = json.loads(done.stdout) if done.stdout.startswith("{") else {}
+    check(done.returncode == 4 and report["kernels"][0]["backend"] == "cuda-host" and report["kernels"][0]["foreign"]["declared"] == "backend=cuda-host"
+          and "cuda-host-softmax.so: built with the CUDA host model, so backend=cuda-host" in done.stderr, f"unasked: exit {done.returncode}, {done.stderr[-300:]}")
+    for other in ("cpu", "cuda"):
+        done = subprocess.run([*how, "--declare", f"backend={other}"], cwd=folder, capture_output=True, text=True)
+        check(done.returncode == 2 and done.stderr.count("\n") == 1 and f"is built with the CUDA host model, and backend={other} is declared" in done.stderr,
+              f"declared {other}: exit {done.returncode}, {done.stderr!r}")
+    done = subprocess.run([*how, "--declare", "backend=cuda-host"], cwd=folder, capture_output=True, text=True)
+    check(done.returncode == 4 and done.stderr == "", f"declared: exit {done.returncode}, {done.stderr!r}")
+
+
 def whole_files():
     """Kernels in the manner of whole CUDA files: right ones pass, and a fault is named in CUDA's words with its place."""
     softmax = ("tiles_softmax", "softmax", "--symbol")
@@ -112,6 +128,7 @@ def translations():
 
 verdicts()
 if backend == "cuda-host":
+    unasked()
     whole_files()
 translations()
 print(f"{sum(results)} passed, {results.count(False)} failed")

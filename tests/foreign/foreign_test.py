@@ -147,6 +147,14 @@ def examples():
     check(code == PASSED, "inputs cut to bfloat16 pass where they are declared")
 
 
+    # What a kernel prints is shown once, and not at all under --quiet.
+    for more in ((), ("--quiet",)):
+        printed = run("falsify", "--lib", libraries / "rmsnorm.so", "--symbol", "rms_normalize_that_prints", "--contract", "rmsnorm", "--shim", shim, "--cases", 20, *more)[2]
+        lines = [line for line in printed.splitlines() if line.startswith("kernel: ")]
+        wanted = [r"kernel: rms_normalize was called", r"kernel: rms_normalize was called", r"kernel: \.\.\. \d{2,} more"]  # first the call that tries the shim
+        told = len(lines) == 3 and all(re.fullmatch(want, line) for want, line in zip(wanted, lines))
+        check(lines == [] if more else told, f"a kernel that prints, {more}: {lines[:5]}")
+
     # Few runs expose the order of thread arrival: the same input is run repeatedly, also under other load.
     ordered = folder / "ordered.yaml"
     ordered.write_text("args: [a, b, c, m, k, n]\nrequires: dense rows\n")
@@ -316,25 +324,37 @@ def wrong_use():
 
     shim.write_text(good + "requires: [n > 5, n < 3]\n")
     expect(2, "'n > 5' and 'n < 3' contradict each other", "--lib", library, "--symbol", "rms_normalize", "--contract", "rmsnorm", "--shim", shim)
-    shim.write_text(good + "requires: [dense rows, rows == n]\n")
+    shim.write_text((sources / "rmsnorm.yaml").read_text() + "requires: [dense rows, rows == n]\n")
     how = ("--lib", library, "--symbol", "rms_normalize", "--contract", "rmsnorm", "--shim", shim)
     expect(2, "--dims rows=3,n=4: contradicts the shim: its shim requires rows == n; give", *how, "--dims", "rows=3,n=4")
     for dims in ("rows=3,n=3", "rows=5"):
         code, _, err, _ = run("falsify", *how, "--cases", 1, "--quiet", "--dims", dims)
         check(code in (1, 4), f"{dims} is what the shim takes: exit {code}, {err!r}")
 
-    shim.write_text(good)
-    code, _, _ = falsify(library, "rms_normalize", "rmsnorm", "--shim", shim, "--cases", 3)
-    check(code == 1, "a shim that passes arguments in another order than the function's is falsified")
+    # A wrong shim is no wrong kernel; a kernel that crashes only in later calls is.
+    shim.write_text((sources / "rmsnorm.yaml").read_text().replace("args: [y,", "args: [{constant: 1, as: int64},").replace("rrms]", "rrms, y]"))
+    expect(2, "its first call, of rows=2 n=2", *how[:-2], "--shim", shim)
+    expect(2, f"either {shim} does not say what rms_normalize takes, or the function is wrong in every call", *how[:-2], "--shim", shim)
+    code, report, _ = falsify(library, "rms_normalize_short_rows", "rmsnorm", "--shim", sources / "rmsnorm.yaml", "--obligation", "FALSIFY-RMSNORM-002")
+    check(code == 1 and report and findings(report)[0]["kind"] == "crash", f"a kernel that crashes at longer rows is falsified: exit {code}")
 
     def advice(content, contract="rmsnorm"):
         shim.write_text(content)
-        return run("falsify", "--lib", library, "--symbol", "rms_normalize", "--contract", contract, "--shim", shim, "--cases", 1, "--quiet")[2]
+        said = run("falsify", "--lib", library, "--symbol", "rms_normalize", "--contract", contract, "--shim", shim, "--cases", 1, "--quiet")[2]
+        return "".join(line + "\n" for line in said.splitlines() if "its first call" not in line)  # its arguments are another function's
 
     said = advice(good)
-    check(said.count("\n") == 1 and "strides of x, y;" in said and "`requires: [dense rows]`" in said, f"a shim without strides is advised: {said!r}")
+    check(said.count("\n") == 1 and "strides [x, 0], [y, 0];" in said and "`requires: [dense rows]`" in said, f"a shim without strides is advised: {said!r}")
     check(advice(good + "requires: [row-major]\n") == said, "rows in order may still be padded")
     check(advice(good + "requires: [dense rows]\n") == "", "one of dense rows needs no advice")
+    check(advice(good.replace("args: [y,", "args: [y, {stride: [y, 1]}, {stride: [x, 1]},")) == said, "the stride within a row says nothing about rows")
+    some = advice(good.replace("args: [y,", 'args: [y, {expression: "stride( y, 0) * 4", as: int64},'))
+    check("strides [x, 0];" in some, f"an expression tells the stride that it reads alone: {some!r}")
+    rows = "args: [q, {stride: [q, 0]}, k, {leading: k}, v, {leading: v}, y, {leading: y}, lengths, starts, batch, s, t, heads, kv_heads, d, scale, causal]\nabsent: [logsumexp]\n"
+    some = advice(rows, "attention")
+    check("[q, 1], [q, 2]" in some and "[k, 0], [k, 1]" in some and "logsumexp" not in some, f"every axis of rows has a stride: {some!r}")
+    some = advice(rows + "loop: batch\n", "attention")
+    check("[q, 1], [q, 2]" in some and "[k, 1]" in some and "[k, 0]" not in some, f"a loop takes its own axis: {some!r}")
     check(advice("args: [y, {stride: [y, 0]}, x, {stride: [x, 0]}, weight, {stride: [weight, 0]}, bias, s, in, out]\n", "linear") == "", "a tensor of one row at most needs none")
     check(advice("args: [y, {stride: [y, 0]}, x, {leading: x}, weight, eps, rows, n, rrms]\n") == "", "one with strides needs none")
 

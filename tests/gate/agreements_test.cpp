@@ -43,6 +43,7 @@ TEST(Agreements, AcceptStaleLinesOfTheBase) {
   const Checked refused = checked_after(nothing, {});
   EXPECT_FALSE(refused.accepted);
   EXPECT_NE(refused.reason.find("is stale"), std::string::npos) << refused.reason;
+  EXPECT_NE(refused.reason.find("; renew it with `assay attest"), std::string::npos) << refused.reason;
   for (const std::string& what : {std::string("cuda"), kKernel}) {
     const Checked agreed = checked_after(nothing, {{what, "only a name"}});
     EXPECT_TRUE(agreed.accepted) << agreed.reason;
@@ -55,7 +56,9 @@ TEST(Agreements, AcceptNoOtherLines) {
   const Agreements agreed{{"cuda", "whatever"}};
   EXPECT_FALSE(checked_after([](Tree& base, Tree&) { remove_line(base); }, agreed).accepted)
       << "a line made for this change";
-  EXPECT_FALSE(checked_after([](Tree&, Tree& now) { remove_line(now); }, agreed).accepted) << "a line that is gone";
+  const Checked gone = checked_after([](Tree&, Tree& now) { remove_line(now); }, agreed);
+  EXPECT_FALSE(gone.accepted) << "a line that is gone";
+  EXPECT_NE(gone.reason.find("; make it with `assay attest"), std::string::npos) << gone.reason;
 }
 
 TEST(Agreements, NameAKernelOrABackEndAndAReason) {

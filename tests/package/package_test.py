@@ -197,7 +197,7 @@ def cuda_host():
     (folder_of / "CMakeLists.txt").write_text("cmake_minimum_required(VERSION 3.25)\nproject(mine LANGUAGES CXX)\nfind_package(assay REQUIRED)\n"
                                               "assay_cuda_host_library(mine softmax.cu)\n")
     expect(0, "cmake -G Ninja -S cuda -B cuda/build && cmake --build cuda/build")
-    falsify = "assay falsify --lib cuda/build/libmine.so --shim cuda/softmax.yaml --contract softmax --declare backend=cuda-host --kernel-time 1s --quiet"
+    falsify = "assay falsify --lib cuda/build/libmine.so --shim cuda/softmax.yaml --contract softmax --kernel-time 1s --quiet"
     expect(0, falsify, "1 passed, 0 falsified")
     text = (folder_of / "softmax.cu").read_text()
     (folder_of / "softmax.cu").write_text(text.replace("out[j] = sum", "out[j + 1] = sum"))

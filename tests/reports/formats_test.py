@@ -190,7 +190,7 @@ def github():
     told = run(*arguments, environment={"GITHUB_ACTIONS": "true", "GITHUB_STEP_SUMMARY": str(summary)}, cwd=folder)
     lines = [line for line in told.stderr.splitlines() if line.startswith("::")]
     check(told.returncode == 1 and lines and all(line.startswith("::error file=falsify/mutation/faults/matmul.yaml,line=") for line in lines), f"annotations: {lines}")
-    check(all("title=falsified FALSIFY-" in line and "%0Areplay: assay replay " in line for line in lines), "with title and replay on one line each")
+    check(all("title=falsified FALSIFY-" in line and f"%0Areplay: {assay} replay " in line for line in lines), "with title and replay on one line each")
     check("::error" not in told.stdout, "standard output is left alone")
     text = summary.read_text()
     check(text.startswith("of the step before\n") and "1 falsified" in text and "wrong\\_tail\\_row" in text, f"the summary is added: {text[:200]}")

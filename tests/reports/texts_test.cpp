@@ -100,6 +100,50 @@ TEST(Fields, SuspectsFollowWhatHappened) {
             std::string::npos);
 }
 
+/// A call that fails has nothing to do with the obligation that happened to make it.
+TEST(Fields, SuspectsOfFailedCallsFollowTheirMessage) {
+  const auto suspect = [](const char* kind, const std::string& message, const char* library) {
+    json x = crash();
+    x["finding"] = {{"kind", kind}, {"message", message}};
+    if (library != nullptr) x["foreign"] = {{"library", library}};
+    return suspect_of(failing("X-001", x));
+  };
+  const struct {
+    const char *kind, *message, *library, *words;
+  } cases[] = {
+      {"error", "the call failed: kernel failed with race on shared memory: block (0, 0, 0): thread (1, 0, 0): reads t",
+       nullptr, "missing barrier"},
+      {"error", "the call failed: kernel failed with barrier divergence: block (0, 0, 0): 32 threads", nullptr,
+       "barrier in a branch"},
+      {"error", "the call failed: kernel failed with warp divergence: block (0, 0, 0)", nullptr, "only some lanes"},
+      {"error", "the call failed: kernel failed with warp mask: block (0, 0, 0)", nullptr, "exactly the lanes"},
+      {"error", "the call failed: kernel failed with misaligned address: block (0, 0, 0)", nullptr, "vector load"},
+      {"error", "the call failed: kernel failed with inline PTX: block (0, 0, 0)", nullptr, "falsify on a device"},
+      {"error",
+       "the call failed: kernel launch failed with cudaErrorInvalidConfiguration: a block of (2048, 1, 1) threads",
+       nullptr, "launch configuration"},
+      {"error", "the call failed: kernel launch failed with cudaErrorInvalidValue: 300000 bytes of shared memory",
+       nullptr, "launch configuration"},
+      {"error", "the call failed: k failed with cudaErrorIllegalAddress", nullptr, "outside the tensors"},
+      {"error", "the call failed: k failed with cudaErrorMemoryAllocation: out of memory", nullptr,
+       "memory that grows"},
+      {"error", "the call failed: vkAllocateMemory failed with VK_ERROR_OUT_OF_DEVICE_MEMORY", nullptr,
+       "memory that grows"},
+      {"error",
+       "the call failed: it returned with another rounding mode or treatment of subnormals than it was called with",
+       nullptr, "not restored"},
+      {"error", "the call failed: ValueError: operands could not be broadcast", "/k/softmax.py", "does not expect"},
+      {"error", "the call failed: it gave no reason", "/k/libk.so", "rejects this call"},
+      {"crash", "the kernel crashed: signal 11 (Segmentation fault)", nullptr, "outside the tensors"},
+      {"crash",
+       "the kernel crashed: signal 9 (Killed), and calls before it had kept 2.0 of the 2 GiB of memory that they may add",
+       nullptr, "never free"},
+      {"crash", "the kernel crashed: the process exited with status 3 inside the call", nullptr, "exit()"}};
+  for (const auto& c : cases)
+    EXPECT_NE(suspect(c.kind, c.message, c.library).find(c.words), std::string::npos)
+        << c.message << ": " << suspect(c.kind, c.message, c.library);
+}
+
 TEST(Fields, ASumOfNothingThatIsNotZeroBeginsElsewhere) {
   json x = counterexample();
   x["finding"].update({{"got", 7}, {"want", 0.0}, {"bound", 0.0}});
@@ -293,8 +337,19 @@ TEST(Fields, InputsAreListedTensorByTensor) {
   EXPECT_EQ(inputs_of(x), "x = [7, 8, -9]");
 }
 
+TEST(Fields, InputsOfALargeCaseAreThoseAtTheElement) {
+  json x = crash();
+  x["finding"]["at_element"] = {{"a", {{"index", {2, nullptr}}, {"count", 300}, {"values", {0.5, "nan", "-inf"}}}},
+                                {"bias", {{"index", {7}}, {"count", 1}, {"values", {-2}}}},
+                                {"alpha", {{"index", json::array()}, {"count", 1}, {"values", {3}}}}};
+  EXPECT_EQ(inputs_of(x), "a[2, :] = [0.5, nan, -inf, ...], alpha = [3], bias[7] = [-2]");
+}
+
 TEST(Fields, AReplayIsACommandWhereThereIsAFile) {
   EXPECT_EQ(replay_of(counterexample()), "assay replay out/replay/x.json");
+  set_program("build/release/bin/assay");
+  EXPECT_EQ(replay_of(counterexample()), "build/release/bin/assay replay out/replay/x.json");
+  set_program("assay");
   EXPECT_EQ(replay_of(crash()), "");
 }
 

@@ -9,6 +9,7 @@
 #include <map>
 
 #include "falsify/engine/draw.hpp"
+#include "falsify/engine/report.hpp"
 
 namespace assay::falsify {
 
@@ -74,6 +75,15 @@ std::string inputs_of(const json& counterexample) {
   for (const auto& [tensor, integers] : (finding.contains("integers") ? finding["integers"] : none).items()) {
     const auto values = integers["values"].get<std::vector<std::int64_t>>();
     lists[tensor] = fmt::format("{}{}", fmt::join(values, ", "), values.size() < integers["count"] ? ", ..." : "");
+  }
+  for (const auto& [tensor, at] : (finding.contains("at_element") ? finding["at_element"] : none).items()) {
+    std::string index, values;
+    for (const json& i : at["index"])
+      index += fmt::format("{}{}", index.empty() ? "" : ", ", i.is_null() ? ":" : i.dump());
+    for (const json& x : at["values"])
+      values += fmt::format("{}{}", values.empty() ? "" : ", ", static_cast<float>(number_from(x)));
+    const std::string name = index.empty() ? tensor : fmt::format("{}[{}]", tensor, index);
+    lists[name] = values + (at["values"].size() < at["count"] ? ", ..." : "");
   }
   std::string text;
   for (const auto& [tensor, list] : lists) text += fmt::format("{}{} = [{}]", text.empty() ? "" : ", ", tensor, list);
@@ -188,14 +198,54 @@ std::string claim_of(const json& obligation) {
   return other.empty() ? text_of(obligation, "claim") : other;
 }
 
+namespace {
+
+/// Suspects of calls that failed or crashed, by words of their message; the first that fits.
+struct Cause {
+  std::string_view words, suspect;
+};
+constexpr Cause kCauses[] = {
+    {"race on shared memory", "a missing barrier between a write to shared memory and another thread's access"},
+    {"barrier divergence",
+     "a barrier in a branch, or behind an early return, that only some threads of the block reach"},
+    {"warp divergence", "a warp operation in a branch, or behind an early return, that only some lanes reach"},
+    {"warp mask", "a mask that does not name exactly the lanes that take part, as in a tail or behind an early return"},
+    {"misaligned address",
+     "a vector load or store in rows that begin at any element: its address must be a multiple of its size"},
+    {"inline PTX",
+     "nothing that the kernel computes: cuda-host cannot run this, so give it an `#if` or falsify on a device"},
+    {"cudaErrorIllegalAddress", "an index, a stride or a size that leads outside the tensors"},
+    {"cudaErrorMemoryAllocation", "memory that grows too fast with these dims, or that earlier calls keep"},
+    {"VK_ERROR_OUT_OF_", "memory that grows too fast with these dims, or that earlier calls keep"},
+    {"GiB of memory that they may add", "memory that calls allocate and never free"},
+    {"exited with status", "a call of exit(), or an error that a library answers by ending the process"},
+    {"cudaErrorInvalid", "the launch configuration at these dims: its grid, its block, or its shared memory"},
+    {"kernel launch failed", "the launch configuration at these dims: its grid, its block, or its shared memory"},
+    {"another rounding mode or treatment of subnormals",
+     "a rounding mode or flush-to-zero that is set and not restored"},
+};
+
+std::string suspect_of_call(const json& counterexample, std::string_view kind) {
+  const std::string message = text_of(counterexample["finding"], "message");
+  for (const Cause& cause : kCauses)
+    if (message.find(cause.words) != std::string::npos) return std::string(cause.suspect);
+  if (kind == "crash")
+    return "an index, a stride or a size that leads outside the tensors, or a limit of the kernel's own that these dims pass";
+  const bool in_python =
+      counterexample.contains("foreign") && counterexample["foreign"].value("library", "").ends_with(".py");
+  return in_python ? "the function's own error: a shape, a type or a size that it does not expect"
+                   : "the function's own error: a check in it, or in a library that it calls, rejects this call";
+}
+
+}  // namespace
+
 std::string suspect_of(const json& obligation) {
   if (!obligation.contains("counterexample")) return text_of(obligation, "if_fails");
   const json& x = obligation["counterexample"];
   if (x.contains("race"))
     return "threads that share memory without a lock, a barrier or an atomic, or memory that nothing initialized";
   const std::string kind = text_of(x["finding"], "kind");
-  if (kind == "crash")
-    return "an index, a stride or a size that leads outside the tensors, or a limit of the kernel's own that these dims pass";
+  if (kind == "crash" || kind == "error") return suspect_of_call(x, kind);
   if (kind == "hang") return "a loop that does not end at these dims, or threads that wait for each other";
   if (kind == "out of bounds" || kind == "late write")
     return "a tail, a stride or a padded tile that stores past the tensor";
@@ -211,8 +261,17 @@ std::string suspect_of(const json& obligation) {
          (makes_nan(obligation) ? "; or NaN made on the way: inf - inf, 0 * inf, 0 / 0" : "");
 }
 
+namespace {
+std::string& program() {
+  static std::string name = "assay";
+  return name;
+}
+}  // namespace
+
+void set_program(std::string name) { program() = std::move(name); }
+
 std::string replay_of(const json& counterexample) {
-  return counterexample.contains("file") ? "assay replay " + text_of(counterexample, "file") : "";
+  return counterexample.contains("file") ? program() + " replay " + text_of(counterexample, "file") : "";
 }
 
 namespace {

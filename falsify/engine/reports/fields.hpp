@@ -38,10 +38,10 @@ std::string strides_of(const nlohmann::json& kernel, const nlohmann::json& count
 std::string race_of(const nlohmann::json& counterexample);
 /// Returns the obligation's claim, or a simpler one if the failure does not contradict the claim itself.
 std::string claim_of(const nlohmann::json& obligation);
-/// Returns the likely cause: a general one for crashes, hangs, stray writes and races; otherwise the obligation's
-/// `if_fails`.
+/// Returns the likely cause: one of its own for a call that fails, crashes, hangs, races or writes elsewhere; otherwise the
+/// obligation's `if_fails`.
 std::string suspect_of(const nlohmann::json& obligation);
-/// Returns "assay replay FILE"; empty if no replay file was written.
+/// Returns "assay replay FILE", with the program as it was started (set_program); empty if no replay file was written.
 std::string replay_of(const nlohmann::json& counterexample);
 /// Returns the most frequent reason for refusals, in one short line; empty if there is none.
 std::string refusal_text(const nlohmann::json& kernel);

@@ -42,8 +42,7 @@ json totals(const std::vector<json>& mutants, const auto& chosen) {
     cases.push_back(m["cases"].get<double>());
     late += m["phase"] == "attack";
   }
-  counts.update(
-      {{"killed_in_attack", late}, {"median_cases", percentile(cases, 0.5)}, {"p95_cases", percentile(cases, 0.95)}});
+  counts.update({{"killed_in_attack", late}, {"median_cases", median(cases)}, {"p95_cases", percentile(cases, 0.95)}});
   return counts;
 }
 

@@ -67,6 +67,13 @@ MutantStatus status_of(const json& mutant) {
   return static_cast<MutantStatus>(at - std::begin(kStatusNames));
 }
 
+double median(std::vector<double> values) {
+  if (values.empty()) return 0;
+  std::ranges::sort(values);
+  const std::size_t half = values.size() / 2;
+  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
+}
+
 json counts_by(const std::vector<json>& mutants, const char* key) {
   std::map<std::string, json> groups;
   std::map<std::string, std::vector<double>> cases;
@@ -82,7 +89,7 @@ json counts_by(const std::vector<json>& mutants, const char* key) {
     if (status_of(m) == MutantStatus::killed) cases[name].push_back(m["cases"].get<double>());
   }
   for (auto& [name, counts] : groups)
-    counts.update({{"median_cases", percentile(cases[name], 0.5)}, {"p95_cases", percentile(cases[name], 0.95)}});
+    counts.update({{"median_cases", median(cases[name])}, {"p95_cases", percentile(cases[name], 0.95)}});
   return groups;
 }
 

@@ -24,6 +24,9 @@ std::string_view name(MutantStatus status);
 /// Returns the status of a mutant's object in a document. Throws InputError for a name that is none of them.
 MutantStatus status_of(const nlohmann::json& mutant);
 
+/// Returns the value in the middle, or the mean of the two there; 0 for an empty list.
+double median(std::vector<double> values);
+
 /// Counts by the value of `key`: mutants, one count a status, and the number of cases to kill (median_cases,
 /// p95_cases).
 nlohmann::json counts_by(const std::vector<nlohmann::json>& mutants, const char* key);

@@ -1,4 +1,4 @@
-#include "cli/room.hpp"
+#include "cli/memory_needed.hpp"
 
 #include <fmt/format.h>
 

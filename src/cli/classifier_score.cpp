@@ -1,4 +1,4 @@
-#include "cli/score.hpp"
+#include "cli/classifier_score.hpp"
 
 #include <algorithm>
 #include <cmath>
