@@ -134,7 +134,9 @@ TEST_P(Tokens, AreCounted) {
   options.choose = [&](const Step& step) -> const Kernel* {
     if (step.op->name != "rmsnorm") return nullptr;
     for (const Kernel& k : kernels())
-      if (k.op == "rmsnorm" && k.backend == device_->backend() && k.role == KernelRole::kernel) planted = k;
+      if (k.op == "rmsnorm" && k.backend == device_->backend() && k.role == KernelRole::kernel &&
+          k.storage == DType::f32)
+        planted = k;
     planted.run = [run = planted.run](const Call& call, Device& on) {
       const Buffer scratch = on.allocate(64);
       run(call, on);
