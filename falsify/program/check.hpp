@@ -20,6 +20,9 @@ struct StepFault {
   Finding finding;
 };
 
+/// "step 3 of 7, layers.3.q_proj (linear)", or "the whole run", of a run of so many steps.
+std::string describe(const StepFault& fault, std::size_t steps);
+
 /// The outcome of a checked run.
 struct CheckedRun {
   std::optional<StepFault> fault;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <span>
 #include <string_view>
 
@@ -25,14 +26,17 @@ struct NamedDim {
 /// has overwritten.
 class Builder {
  public:
-  Builder() = default;
+  Builder();
   /// Goes on with a program.
   explicit Builder(Program program);
+
+  // Inputs, parameters, states and gradients of a program have names of their own, since programs share by name. Extents are 0
+  // or more, and their bytes can be counted.
 
   /// Elements that the host sets before each run.
   Value input(std::string name, const Shape& shape, DType dtype = DType::f32);
   /// A parameter. Those that train are ranges of one storage; each frozen one has its own, since a device may limit what
-  /// a kernel binds. Names are unique.
+  /// a kernel binds.
   Value parameter(std::string name, const Shape& shape, bool trainable = true);
   /// A frozen matrix in a format, in parts of at most `rows` rows each. With `zero_row`, a row of zeros follows each part
   /// in its storage.
@@ -49,7 +53,8 @@ class Builder {
   Value reshape(Value v, const Shape& shape);
   /// Rows [begin, end) of the outermost axis.
   Value rows(Value v, Index begin, Index end);
-  /// Results of steps with one number of rows, side by side. They come to lie in one storage: nothing may have read them.
+  /// Results of steps, matrices with one number of rows, side by side. They come to lie in one storage: nothing may have read
+  /// them. Nothing differentiates through it.
   Value join(std::span<const Value> parts);
   /// The same elements as the steps so far leave them.
   Value latest(Value v);
@@ -80,6 +85,9 @@ class Builder {
     std::size_t length_;
   };
 
+  /// The name, or with a number behind it the first that nothing in the program has.
+  std::string free_name(const std::string& name) const;
+
   const Program& program() const { return program_; }
   const Shape& shape(Value v) const { return program_[v].shape; }
   Program take() { return std::move(program_); }
@@ -89,11 +97,12 @@ class Builder {
   Value add(ValueInfo info);
   std::int32_t add(Storage storage);
   Value whole(Storage storage, const Shape& shape);
-  void expect_new(const std::string& parameter) const;
+  void expect_new(std::string_view what, const std::string& name);
   Value flat(std::string name, const Shape& shape);
   bool is_current(const ValueInfo& v) const;
   void expect_current(Value v, const std::string& reader) const;
   std::int32_t write(const ValueInfo& v);
+  void expect_joined(Value part, Index rows) const;
 
   Program program_;
   std::string prefix_;
@@ -102,6 +111,8 @@ class Builder {
   };
   std::vector<std::vector<Write>> writes_;  ///< of each storage; the n-th one made version n
   std::map<std::string, int> labels_;       ///< how often each label was given
+  std::set<std::string> names_;             ///< of parameters, and of storages that the host sets or that outlive runs
+  std::map<std::string, Value> zeros_;      ///< by shape
   std::int32_t flat_ = -1;                  ///< the storage of parameters that train
 };
 

@@ -63,6 +63,7 @@ std::vector<std::string> set_base(Session& session, const Weights* weights, std:
   for (const Parameter& p : session.program().parameters) {
     const bool made = is_adapter(p.name) || p.name.starts_with("classifier.");
     if (weights == nullptr || (made && !weights->entries().contains(p.name))) continue;
+    expect_tensor(session.program(), *weights, p);
     expect_shape(weights->entry(p.name), p.name, extents(p.shape));
     unused.erase(p.name);
   }
@@ -70,7 +71,8 @@ std::vector<std::string> set_base(Session& session, const Weights* weights, std:
   expect_whole_layers(session.program(), left);
   for (const Parameter& p : session.program().parameters) {
     const bool stored = weights != nullptr && weights->entries().contains(p.name);
-    set_parameter(session, p.name, p.shape, stored ? weights->read(p.name) : initial_values(p.name, p.shape, seed));
+    set_parameter(session, p.name, p.shape,
+                  stored ? weights->read_finite(p.name) : initial_values(p.name, p.shape, seed));
   }
   return left;
 }
@@ -167,7 +169,7 @@ void load_adapters(Session& session, const fs::path& folder) {
     std::vector<Index> shape = extents(p.shape);
     if (p.name == kClassifier) std::swap(shape[0], shape[1]);
     expect_shape(weights.entry(name), name, shape);
-    values.emplace_back(&p, weights.read(name));
+    values.emplace_back(&p, weights.read_finite(name));
     if (p.name == kClassifier) values.back().second = transposed(values.back().second, shape[0], shape[1]);
     unused.erase(name);
   }

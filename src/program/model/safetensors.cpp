@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstring>
 #include <fstream>
 #include <limits>
@@ -228,6 +229,19 @@ void Weights::expect_readable(std::string_view name) const {
                      "convert it to F32, F16, BF16 or Q4_K");
 }
 
+std::vector<float> Weights::read_finite(std::string_view name) const {
+  std::vector<float> values = read(name);
+  const auto at = std::ranges::find_if(values, [](float x) { return !std::isfinite(x); });
+  if (at == values.end()) return values;
+  const Entry& e = entry(name);
+  Index left = at - values.begin();
+  std::vector<Index> place(e.shape.size());
+  for (std::size_t axis = e.shape.size(); axis-- > 0; left /= e.shape[axis]) place[axis] = left % e.shape[axis];
+  throw InputError(fmt::format("{}: {}", e.file.string(), name),
+                   fmt::format("has the element {} at {}", *at, shape_text(place)),
+                   "take weights that are finite numbers");
+}
+
 std::vector<float> Weights::read(std::string_view name) const {
   expect_readable(name);
   const Entry& e = entry(name);
@@ -250,11 +264,62 @@ std::vector<float> Weights::read(std::string_view name) const {
   return values;
 }
 
+namespace {
+
+/// The name without its numbers: tensors of all layers are alike.
+std::string without_numbers(std::string_view name) {
+  std::string text;
+  for (const char c : name)
+    if (c < '0' || c > '9') text += c;
+  return text;
+}
+
+/// Throws for a parameter whose tensor is missing: what the model has, and what the weights have like it.
+[[noreturn]] void refuse_missing(const Program& program, const Weights& weights, const Parameter& missing) {
+  constexpr std::size_t kListed = 3;
+  std::vector<std::string> alike;
+  const std::string kind = without_numbers(missing.name);
+  const std::string_view end =
+      std::string_view(missing.name).substr(missing.name.rfind('.', missing.name.rfind('.') - 1) + 1);
+  for (const bool same_kind : {true, false}) {
+    for (const auto& [name, entry] : weights.entries())
+      if (same_kind ? without_numbers(name) == kind : name.ends_with(end))
+        alike.push_back(fmt::format("{} {}", name, shape_text(entry.shape)));
+    if (!alike.empty()) break;
+  }
+  const std::size_t more = alike.size() - std::min(alike.size(), kListed);
+  alike.resize(alike.size() - more);
+  const auto count_like = [&](const auto& names) {
+    return std::ranges::count_if(names, [&](const auto& named) { return without_numbers(named) == kind; });
+  };
+  std::vector<std::string> own, theirs;
+  for (const Parameter& p : program.parameters) own.push_back(p.name);
+  for (const auto& [name, entry] : weights.entries()) theirs.push_back(name);
+  const auto wanted = count_like(own), given = count_like(theirs);
+  std::string remedy = "check the model's configuration, or take its own weights";
+  if (given > 0 && given != wanted)
+    remedy = fmt::format("check the number of layers: the model has {} tensors of this kind, and the file {}", wanted,
+                         given);
+  throw InputError(
+      weights.path().string(),
+      fmt::format("has no tensor {}, which the model has as {}; {}{}{}", missing.name,
+                  shape_text(extents(missing.shape)), alike.empty() ? "it has none like it" : "like it, it has ",
+                  fmt::join(alike, ", "), more > 0 ? fmt::format(" and {} more", more) : ""),
+      remedy);
+}
+
+}  // namespace
+
+void expect_tensor(const Program& program, const Weights& weights, const Parameter& p) {
+  if (!weights.entries().contains(p.name)) refuse_missing(program, weights, p);
+}
+
 std::vector<std::string> load(Session& session, const Weights& weights) {
   const Program& program = session.program();
   std::set<std::string, std::less<>> unused;
   for (const auto& [name, entry] : weights.entries()) unused.insert(name);
   for (const Parameter& p : program.parameters) {
+    expect_tensor(program, weights, p);
     const Weights::Entry& entry = weights.entry(p.name);
     weights.expect_readable(p.name);
     const std::vector<Index> wanted = extents(p.shape);
@@ -272,7 +337,7 @@ std::vector<std::string> load(Session& session, const Weights& weights) {
   for (const Parameter& p : program.parameters) {
     if (p.format == WeightFormat::q4_k && weights.entry(p.name).dtype == "Q4_K")
       set_packed(session, p, weights.bytes(p.name));
-    else set_parameter(session, p.name, p.shape, weights.read(p.name));
+    else set_parameter(session, p.name, p.shape, weights.read_finite(p.name));
   }
   return left;
 }
