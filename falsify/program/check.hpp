@@ -49,8 +49,8 @@ struct WrongStep : std::runtime_error {
   StepFault fault;
 };
 
-/// Returns SessionOptions::check that makes runs by check_steps(), adds to `all`, which outlives the session, and throws
-/// WrongStep.
+/// Returns SessionOptions::check that makes runs by check_steps(), adds to `all`, which outlives the session, and
+/// throws WrongStep.
 std::function<void(program::Session&)> steps_within_bounds(CheckedRun& all, std::uint64_t seed = 1);
 
 }  // namespace assay::falsify

@@ -15,7 +15,8 @@ namespace {
 /// Parameters begin at multiples of so many elements: 256 bytes, which vector loads of every back end ask for at most.
 constexpr Index kAlignment = 64;
 
-/// Elements of a value. Throws InputError where an extent is negative, or where the bytes of a storage of them are too many to count.
+/// Elements of a value. Throws InputError where an extent is negative, or where the bytes of a storage of them are too
+/// many to count.
 Index elements_of(const std::string& name, const Shape& shape, DType dtype) {
   constexpr Index kMostBytes = Index{1} << 60;  // sums over the storages of a program stay below 2^64
   Index bytes = static_cast<Index>(size_of(dtype));
@@ -86,6 +87,15 @@ Builder::Builder(Program program) : program_(std::move(program)) {
 
 Builder::Scope::Scope(Builder& builder, std::string_view name) : builder_(builder), length_(builder.prefix_.size()) {
   builder_.prefix_.append(name).push_back('.');
+}
+
+bool Builder::is_own(Value v) const {
+  return program_.holds(v) && (v.program == program_.identity || v.program == 0 || program_.identity == 0);
+}
+
+const ValueInfo& Builder::own(Value v) const {
+  if (!is_own(v)) Program::refuse(v);
+  return program_[v];
 }
 
 Value Builder::add(ValueInfo info) {
@@ -225,7 +235,7 @@ Value Builder::join(std::span<const Value> parts) {
 }
 
 void Builder::expect_joined(Value part, Index rows) const {
-  const ValueInfo& info = program_[part];
+  const ValueInfo& info = own(part);
   const auto refuse = [&](const std::string& problem, const char* remedy) {
     throw InputError("join", fmt::format("{} {}", info.name, problem), remedy);
   };
@@ -242,11 +252,10 @@ void Builder::expect_joined(Value part, Index rows) const {
       if (step->op->tensors[t].role == Role::out && step->tensors[t] == base) return;
       refuse(fmt::format("is used by {} already", describe(*step)), "join results before anything reads them");
     }
-  refuse("is joined already", "join all parts at once");
 }
 
 Value Builder::reshape(Value v, const Shape& shape) {
-  ValueInfo info = program_[v];
+  ValueInfo info = own(v);
   if (info.shape == shape) return v;
   elements_of(info.name, shape, program_.storage_of(v).dtype);
   if (shape.size() != info.shape.size() || !dense(info))
@@ -261,7 +270,7 @@ Value Builder::reshape(Value v, const Shape& shape) {
 }
 
 Value Builder::rows(Value v, Index begin, Index end) {
-  ValueInfo info = program_[v];
+  ValueInfo info = own(v);
   if (info.shape.rank() == 0 || begin < 0 || begin > end || end > info.shape[0])
     throw InputError(info.name,
                      fmt::format("rows {} to {} of shape {} do not exist", begin, end, to_string(info.shape)),
@@ -273,7 +282,7 @@ Value Builder::rows(Value v, Index begin, Index end) {
 }
 
 Value Builder::latest(Value v) {
-  ValueInfo info = program_[v];
+  ValueInfo info = own(v);
   if (is_current(info)) return v;
   info.version = static_cast<std::int32_t>(writes_[static_cast<std::size_t>(info.storage)].size());
   info.base = {};
@@ -295,7 +304,7 @@ bool Builder::is_current(const ValueInfo& v) const {
 }
 
 void Builder::expect_current(Value v, const std::string& reader) const {
-  if (!program_.holds(v))
+  if (!is_own(v))
     throw InputError(reader, "an operand is no value of this program", "pass values that this builder made");
   const ValueInfo& info = program_[v];
   if (!is_current(info))

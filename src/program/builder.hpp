@@ -30,16 +30,16 @@ class Builder {
   /// Goes on with a program.
   explicit Builder(Program program);
 
-  // Inputs, parameters, states and gradients of a program have names of their own, since programs share by name. Extents are 0
-  // or more, and their bytes can be counted.
+  // Inputs, parameters, states and gradients of a program have names of their own, since programs share by name.
+  // Extents are 0 or more, and their bytes can be counted.
 
   /// Elements that the host sets before each run.
   Value input(std::string name, const Shape& shape, DType dtype = DType::f32);
-  /// A parameter. Those that train are ranges of one storage; each frozen one has its own, since a device may limit what
-  /// a kernel binds.
+  /// A parameter. Those that train are ranges of one storage; each frozen one has its own, since a device may limit
+  /// what a kernel binds.
   Value parameter(std::string name, const Shape& shape, bool trainable = true);
-  /// A frozen matrix in a format, in parts of at most `rows` rows each. With `zero_row`, a row of zeros follows each part
-  /// in its storage.
+  /// A frozen matrix in a format, in parts of at most `rows` rows each. With `zero_row`, a row of zeros follows each
+  /// part in its storage.
   Parameter frozen_parameter(std::string name, const Shape& shape, WeightFormat format, Index rows,
                              bool zero_row = false);
   /// Elements that outlive runs, set by the host or by steps in place.
@@ -53,8 +53,8 @@ class Builder {
   Value reshape(Value v, const Shape& shape);
   /// Rows [begin, end) of the outermost axis.
   Value rows(Value v, Index begin, Index end);
-  /// Results of steps, matrices with one number of rows, side by side. They come to lie in one storage: nothing may have read
-  /// them. Nothing differentiates through it.
+  /// Results of steps, matrices with one number of rows, side by side. They come to lie in one storage: nothing may
+  /// have read them. Nothing differentiates through it.
   Value join(std::span<const Value> parts);
   /// The same elements as the steps so far leave them.
   Value latest(Value v);
@@ -89,12 +89,14 @@ class Builder {
   std::string free_name(const std::string& name) const;
 
   const Program& program() const { return program_; }
-  const Shape& shape(Value v) const { return program_[v].shape; }
+  const Shape& shape(Value v) const { return own(v).shape; }
   Program take() { return std::move(program_); }
 
  private:
   friend class Scope;
   Value add(ValueInfo info);
+  bool is_own(Value v) const;
+  const ValueInfo& own(Value v) const;
   std::int32_t add(Storage storage);
   Value whole(Storage storage, const Shape& shape);
   void expect_new(std::string_view what, const std::string& name);

@@ -99,7 +99,8 @@ class Backward {
 
   bool on_path(Value v) const { return on_path_[static_cast<std::size_t>(forward_.base_of(v).id)]; }
 
-  /// Returns of each value that is no view whether it depends on one of the leaves, and the last step that they reach, or -1.
+  /// Returns of each value that is no view whether it depends on one of the leaves, and the last step that they reach,
+  /// or -1.
   std::pair<std::vector<bool>, int> dependents(std::span<const Value> leaves) const {
     std::vector<bool> depends(forward_.values.size());
     int last = -1;

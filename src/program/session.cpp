@@ -330,7 +330,8 @@ void Session::refuse(const ContractViolation& violation, const Precondition& p) 
       const Tensor& tensor = p.call.tensors[static_cast<std::size_t>(t)];
       if (tensor.dtype != DType::i32 || !View<const float>(nullptr, tensor.shape, tensor.strides).contiguous())
         continue;
-      // The first element that violates it even among zeros, which are in the range of every index, length and position.
+      // The first element that violates it even among zeros, which are in the range of every index, length and
+      // position.
       const auto* const given = static_cast<const std::int32_t*>(tensor.data);
       const auto count = static_cast<std::size_t>(tensor.shape.size());
       std::vector<std::int32_t> begin(count);

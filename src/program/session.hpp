@@ -25,23 +25,23 @@ struct SessionOptions {
   bool reuse = true;  ///< temporaries share slots (plan.hpp)
   /// The kernel of a step, of its operation and for the device's back end; null, or a null result: the preferred one.
   std::function<const Kernel*(const Step&)> choose{};
-  /// Another one, whose parameters, states and gradients of the same name are shared. It outlives the new one, and is on
-  /// the same device.
+  /// Another one, whose parameters, states and gradients of the same name are shared. It outlives the new one, and is
+  /// on the same device.
   const Session* shares = nullptr;
-  /// Makes the runs that are checked: falsify::steps_within_bounds() (falsify/program/check.hpp). Runs within it are not
-  /// checked.
+  /// Makes the runs that are checked: falsify::steps_within_bounds() (falsify/program/check.hpp). Runs within it are
+  /// not checked.
   std::function<void(Session&)> check{};
   Index check_every = 0;  ///< so many runs, of which the last one is checked; 0: those of Check::steps alone
 };
 
-/// Sessions may be used by several threads, each by one at a time. Those of one device take turns, on every back end: whatever a
-/// function does on the device, a whole run among it, it does alone.
+/// Sessions may be used by several threads, each by one at a time. Those of one device take turns, on every back end:
+/// whatever a function does on the device, a whole run among it, it does alone.
 class Session {
  public:
   /// Chooses a kernel for each step and prepares it, then reserves the plan's memory and allocates it. Parameters
   /// and states hold zeros. Throws Unavailable where the memory does not fit, before any of it is allocated, or
-  /// where no kernel takes a step; InputError where a precondition reads elements that a step computes, where a shared storage
-  /// has another layout, or where the kernel that was chosen is another operation's or back end's.
+  /// where no kernel takes a step; InputError where a precondition reads elements that a step computes, where a shared
+  /// storage has another layout, or where the kernel that was chosen is another operation's or back end's.
   Session(Program program, Device& device, SessionOptions options = {});
   ~Session();
   Session(const Session&) = delete;
@@ -69,14 +69,14 @@ class Session {
   void clear_gradients();
 
   /// Runs every step, and returns when the results may be read. Allocates nothing. Evaluates the contracts'
-  /// preconditions, those of inputs alone only after a set(). Throws InputError for an input that steps read and of which an
-  /// element was never set; ContractViolation, which names the step and the first element that is out of range; or what the
-  /// device throws.
-  /// While spans are recorded (serve/trace.hpp), each step runs alone, in a span of its own inside the span "program".
-  /// A checked run, which allocates, costs more and throws what SessionOptions::check throws, leaves the same results.
+  /// preconditions, those of inputs alone only after a set(). Throws InputError for an input that steps read and of
+  /// which an element was never set; ContractViolation, which names the step and the first element that is out of
+  /// range; or what the device throws. While spans are recorded (serve/trace.hpp), each step runs alone, in a span of
+  /// its own inside the span "program". A checked run, which allocates, costs more and throws what
+  /// SessionOptions::check throws, leaves the same results.
   void run(Check check = Check::none);
-  /// Returns the seconds that the device took for the last run without spans: by the device's clock, or by the host's where kernels
-  /// run on the host. Throws Unavailable if the device has no clock.
+  /// Returns the seconds that the device took for the last run without spans: by the device's clock, or by the host's
+  /// where kernels run on the host. Throws Unavailable if the device has no clock.
   double seconds() const { return recording_ ? recording_->seconds() : seconds_; }
   /// Runs each step alone and returns the seconds of each, as seconds() does. Values and gradients are undefined
   /// afterwards.

@@ -13,13 +13,16 @@
 
 #include "blocks.hpp"
 #include "core/errors.hpp"
+#include "falsify/program/check.hpp"
 #include "on_device.hpp"
+#include "program/model/adapters.hpp"
 #include "program/model/decode.hpp"
 #include "program/model/parameters.hpp"
 #include "program/model/safetensors.hpp"
 #include "program/model/training.hpp"
 #include "program/session.hpp"
 #include "refusal.hpp"
+#include "serve/prewarm.hpp"
 
 namespace assay::program::misuse_test {
 namespace {
@@ -61,11 +64,11 @@ TEST(Builders, RefuseValuesThatNameNothingOrBelongElsewhere) {
     expect_refused(words, [&, v = v] { b.rows(v, 0, 1); });
     expect_refused(words, [&, v = v] { b.shape(v); });
     expect_refused(words, [&, v = v] { b.latest(v); });
-    expect_refused(words, [&, v = v] { differentiate(b.program(), std::vector{v}, std::vector{own}); });
-    expect_refused(words, [&, v = v] { decoder_layer(b, llama(), v, sequences(b, llama(), 4)); });
-    b = Builder();
-    b.input("x", {4, 8});
+    expect_refused(words, [&, v = v] { decoder_layer(b, tiny(), v, sequences(b, tiny(), 4)); });
   }
+  expect_refused("it names nothing", [&] { differentiate(b.program(), std::vector{Value{}}, std::vector{own}); });
+  expect_refused("no value of this program",
+                 [&] { differentiate(b.program(), std::vector{Value{99}}, std::vector{own}); });
   expect_refused("no value of this program", [&] { scale(b, foreign, 2); });
   expect_refused("no value of this program", [&] { b.output(foreign); });
 }
@@ -121,7 +124,7 @@ TEST(Builders, JoinOnlyResultsOfOneHeight) {
   expect_refused("is used by scale (scale) already", [&] { b.join(std::vector{read, once}); });
   const Value joined = b.join(std::vector{once, matmul_nt(b, x, w)});
   EXPECT_EQ(b.shape(joined), (Shape{4, 6}));
-  expect_refused("joined already", [&] { b.join(std::vector{once, matmul_nt(b, x, w)}); });
+  expect_refused("not the whole result", [&] { b.join(std::vector{once, matmul_nt(b, x, w)}); });
 }
 
 TEST(Differentiation, SaysWhyThereIsNoGradient) {
@@ -156,8 +159,7 @@ TEST(Differentiation, OfAProgramThatHasGradientsAlreadyKeepsThemApart) {
 
 /// It was quadratic in the number of layers.
 TEST(Differentiation, OfDeepModelsIsQuick) {
-  TransformerConfig c = llama();
-  c.vocabulary = 11;
+  TransformerConfig c = tiny();
   const auto seconds = [&](Index layers) {
     c.layers = layers;
     const auto begin = std::chrono::steady_clock::now();
@@ -172,7 +174,7 @@ TEST(Differentiation, OfDeepModelsIsQuick) {
 }
 
 TEST(Transformers, RefuseMoreLayersThanCanBeBuilt) {
-  TransformerConfig c = llama();
+  TransformerConfig c = tiny();
   c.layers = 1000000000;
   expect_refused("layers: it is 1000000000", [&] { check(c); });
 }
@@ -213,12 +215,10 @@ TEST(Sessions, RefuseElementsOfAnotherTypeAndValuesThatAreNone) {
   expect_refused("it names nothing", [&] { s.get<float>(Value{}); });
   expect_refused("it names nothing", [&] { s.set(Value{}, std::vector<float>{1}); });
   expect_refused("no value of this program", [&] { s.get<float>(Value{99999}); });
-  Product other;
-  expect_refused("no value of this program", [&] { s.get<float>(other.x); });
 }
 
 TEST(Sessions, SayWhichElementViolatesAContract) {
-  TransformerConfig c = llama();
+  TransformerConfig c = tiny();
   Builder b;
   const Value x = b.input("x", {4, c.hidden});
   const Sequences all = sequences(b, c, 4);
@@ -281,11 +281,7 @@ TEST_P(OnDevices, SessionsOfSeveralThreadsComputeTheSameBits) {
 }
 INSTANTIATE_TEST_SUITE_P(Backends, OnDevices, testing::ValuesIn(built_backends()), backend_name);
 
-ClassifierConfig classifier_config() {
-  ClassifierConfig c{.model = llama(), .classes = 3};
-  c.model.vocabulary = 11;
-  return c;
-}
+ClassifierConfig classifier_config() { return {.model = tiny(), .classes = 3}; }
 TrainingOptions small_options() { return {.batch = 2, .length = 4}; }
 
 TEST(Trainers, RefuseOptionsThatNoOperationTakes) {
@@ -337,17 +333,50 @@ TEST(Trainers, RefuseTargetsThatAreNoProbabilities) {
 }
 
 TEST(Decoders, RefuseOptionsThatHoldNoToken) {
-  const auto open = [](const DecoderOptions& o) {
-    return [o] {
-      TransformerConfig c = llama();
-      c.vocabulary = 11;
-      Decoder(c, o, cpu());
-    };
-  };
+  const auto open = [](const DecoderOptions& o) { return [o] { Decoder(tiny(), o, cpu()); }; };
   expect_refused("decoder: chunk: it is -2", open({1, 4, -2}));
   expect_refused("decoder: capacity: it is -3", open({1, -3, 0}));
   expect_refused("decoder: batch: it is 0", open({0, 4, 0}));
   expect_refused("decoder: capacity: it is 9223372036854775807", open({1, std::numeric_limits<Index>::max(), 0}));
+}
+
+TEST(Prewarming, LeavesOutCallsThatDoNothing) {
+  const std::vector<contract::PlannedCall> calls{
+      {"matmul_nt", {0, 4, 4}}, {"matmul_nt", {4, 4, 4}}, {"matmul_nt", {4, 4, 4}}, {"matmul_nt", {4, 0, 4}}};
+  const contract::Prewarmed done = contract::prewarm(calls, Backend::cpu);
+  ASSERT_EQ(done.prepared.size(), 1u);
+  EXPECT_EQ(done.prepared[0].call.dims, (std::vector<Index>{4, 4, 4}));
+  EXPECT_TRUE(done.refused.empty());
+}
+
+TEST(Adapters, AreListedApartAndScaledByAlphaOverRank) {
+  TransformerConfig c = tiny();
+  c.trains = false, c.weights = WeightFormat::nf4, c.adapters = {{Projection::q, Projection::v}, 4, 8};
+  Builder b;
+  const Value x = b.input("x", {3, c.hidden});
+  attention_block(b, c, x, sequences(b, c, 3));
+  EXPECT_EQ(adapter_names(b.program()),
+            (std::vector<std::string>{"self_attn.q_proj.lora_A.weight", "self_attn.q_proj.lora_B.weight",
+                                      "self_attn.v_proj.lora_A.weight", "self_attn.v_proj.lora_B.weight"}));
+  const auto added = std::ranges::find(b.program().steps, "self_attn.q_proj.residual_add", &Step::label);
+  ASSERT_NE(added, b.program().steps.end());
+  EXPECT_EQ(added->params, std::vector<double>{2}) << "8 / 4";
+  // x = 1, W = 3, A = (1, 0, 0, 0), B = (5, 0, 0, 0): 3 + 2 * 5
+  Builder one;
+  const Value in = one.input("x", {1, 1}), w = one.input("w", {1, 1}), up = one.input("b", {1, 4}),
+              down = one.input("a", {4, 1}), y = lora_linear(one, in, w, one.zeros({0, 1}), down, up, 8).y;
+  one.output(y);
+  Session s(one.take(), cpu());
+  s.set(in, std::vector<float>{1}), s.set(w, std::vector<float>{3});
+  s.set(down, std::vector<float>{1, 0, 0, 0}), s.set(up, std::vector<float>{5, 0, 0, 0});
+  s.run();
+  EXPECT_EQ(s.get<float>(y), std::vector<float>{13});
+}
+
+/// A fault of the whole run has no step of its own.
+TEST(Faults, AreDescribedByTheirStepOrTheWholeRun) {
+  EXPECT_EQ(falsify::describe({1, "layers.3.q_proj (linear)", "", {}}, 3), "step 2 of 3, layers.3.q_proj (linear)");
+  EXPECT_EQ(falsify::describe({3, "the whole run", "", {}}, 3), "the whole run");
 }
 
 class Files : public testing::Test {
@@ -358,8 +387,8 @@ class Files : public testing::Test {
   ~Files() override { std::filesystem::remove(file_); }
 
   static Program model(Index layers) {
-    TransformerConfig c = llama();
-    c.vocabulary = 11, c.layers = layers;
+    TransformerConfig c = tiny();
+    c.layers = layers;
     Builder b;
     const Value ids = b.input("ids", {2}, DType::i32);
     b.output(decoder(b, c, ids, sequences(b, c, 2)));

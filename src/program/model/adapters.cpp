@@ -77,6 +77,13 @@ std::vector<std::string> set_base(Session& session, const Weights* weights, std:
   return left;
 }
 
+std::vector<std::string> adapter_names(const Program& program) {
+  std::vector<std::string> names;
+  for (const Parameter& p : program.parameters)
+    if (is_adapter(p.name)) names.push_back(p.name);
+  return names;
+}
+
 bool has_frozen_bases(const Program& program) {
   return std::ranges::none_of(program.parameters, [&](const Parameter& p) {
     return p.trainable && p.name.ends_with("_proj.weight") &&

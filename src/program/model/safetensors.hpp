@@ -52,9 +52,9 @@ class Weights {
 
 /// Sets every parameter of the session's program to the tensor of its name; a packed one takes the bytes of a tensor in
 /// its own format as they are, and packs others. Throws InputError, before any parameter changes, for a parameter that
-/// has no tensor or one of another shape or of a type that cannot be read, and for a bias or a norm of heads that a layer
-/// of the program lacks; and, where those before it are set already, for a tensor with an element that is not finite. Returns the
-/// tensors that no parameter takes.
+/// has no tensor or one of another shape or of a type that cannot be read, and for a bias or a norm of heads that a
+/// layer of the program lacks; and, where those before it are set already, for a tensor with an element that is not
+/// finite. Returns the tensors that no parameter takes.
 std::vector<std::string> load(Session& session, const Weights& weights);
 
 /// Throws InputError if the parameter has no tensor: its name, shape and file, and what the file has like it.

@@ -133,6 +133,10 @@ std::string_view name(Projection projection) {
   return "?";
 }
 
+TransformerConfig tiny() {
+  return {.hidden = 8, .intermediate = 16, .heads = 2, .kv_heads = 1, .head_dim = 4, .vocabulary = 11};
+}
+
 void check(const TransformerConfig& c) {
   const auto number = [](Index i) { return static_cast<double>(i); };
   expect_taken("hidden", number(c.hidden), "rmsnorm", "n");
