@@ -345,6 +345,11 @@ class Checker {
 
 }  // namespace
 
+std::string describe(const StepFault& fault, std::size_t steps) {
+  if (fault.step >= steps) return fault.label;
+  return fmt::format("step {} of {}, {}", fault.step + 1, steps, fault.label);
+}
+
 CheckedRun check_steps(Session& session, std::uint64_t seed) { return Checker(session, seed).run(); }
 
 WrongStep::WrongStep(const StepFault& of)

@@ -20,6 +20,9 @@ struct StepFault {
   Finding finding;
 };
 
+/// "step 3 of 7, layers.3.q_proj (linear)", or "the whole run", of a run of so many steps.
+std::string describe(const StepFault& fault, std::size_t steps);
+
 /// The outcome of a checked run.
 struct CheckedRun {
   std::optional<StepFault> fault;
@@ -46,8 +49,8 @@ struct WrongStep : std::runtime_error {
   StepFault fault;
 };
 
-/// Returns SessionOptions::check that makes runs by check_steps(), adds to `all`, which outlives the session, and throws
-/// WrongStep.
+/// Returns SessionOptions::check that makes runs by check_steps(), adds to `all`, which outlives the session, and
+/// throws WrongStep.
 std::function<void(program::Session&)> steps_within_bounds(CheckedRun& all, std::uint64_t seed = 1);
 
 }  // namespace assay::falsify

@@ -155,8 +155,8 @@ Outcome checked(Session& session, std::uint64_t seed) {
   outcome.kind = Outcome::Kind::falsified;
   outcome.finding = run.fault->finding;
   outcome.finding->tensor = run.fault->value;
-  outcome.finding->message = fmt::format("step {} of {}, {}: {}", run.fault->step + 1, session.program().steps.size(),
-                                         run.fault->label, run.fault->finding.message);
+  outcome.finding->message =
+      fmt::format("{}: {}", describe(*run.fault, session.program().steps.size()), run.fault->finding.message);
   return outcome;
 }
 

@@ -157,9 +157,8 @@ Outcome steps(const SystemTrial& trial) {
     if (!run.fault || outcome.finding) return;
     outcome.kind = Outcome::Kind::falsified, outcome.finding = run.fault->finding;
     outcome.finding->tensor = run.fault->value;
-    outcome.finding->message =
-        fmt::format("{}, step {} of {}, {}: {}", program, run.fault->step + 1, session.program().steps.size(),
-                    run.fault->label, run.fault->finding.message);
+    outcome.finding->message = fmt::format("{}, {}: {}", program, describe(*run.fault, session.program().steps.size()),
+                                           run.fault->finding.message);
   });
   // The last of the runs is checked: it adds to what others have left.
   const MicroBatches batches = samples_of(on.c, 0);
