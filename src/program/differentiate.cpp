@@ -180,6 +180,12 @@ class Backward {
     return builder_.reshape(builder_.call("residual_add", reads, alpha)[0], shape);
   }
 
+  /// zeros + factor y, as a step of the gradient of `of`.
+  Value scaled(const Step& of, Value zeros, Value y, double factor) {
+    const Builder::Scope scope(builder_, "backward." + of.label);
+    return sum(zeros, y, factor);
+  }
+
   /// Part of the gradient of a value arrives.
   void contribute(Value v, Partial part) {
     const Value base = forward_.base_of(v);
@@ -261,7 +267,7 @@ class Backward {
         if (const Value v = argument(s, upstream, composition.arguments.at(0)); builder_.dtype(v) != DType::f32) {
           const double alpha = param(s, "alpha");  // scale takes f32 alone
           const Value zeros = builder_.zeros(builder_.shape(v), builder_.dtype(v));
-          contribute(s.tensors[t], alpha == 1 ? Partial{v, false} : Partial{sum(zeros, v, alpha), true});
+          contribute(s.tensors[t], alpha == 1 ? Partial{v, false} : Partial{scaled(s, zeros, v, alpha), true});
           continue;
         }
       auto found = composed.find(by);
