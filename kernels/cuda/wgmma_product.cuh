@@ -59,12 +59,12 @@ __device__ inline void store_rows(const ProductOf<S, Out>& p, const Out* held, i
   const bool aligned = rows_start_at(p.c, p.c_ld, 16);
   for (int number = thread; number < kGroupRows * kWordsPerRow; number += kGroupThreads) {
     const int row = row0 + number / kWordsPerRow, column = number % kWordsPerRow * kWord;
-    if (!aligned || row >= p.m || column0 + column + kWord > p.n) continue;
+    if (!aligned || row >= p.m || column0 + column > p.n - kWord) continue;
     *reinterpret_cast<Elements<Out, kWord>*>(p.c + row * p.c_ld + column0 + column) =
         *reinterpret_cast<const Elements<Out, kWord>*>(held + number / kWordsPerRow * kOutputPitch + column);
   }
   // The rest of each row: all of it if C is not aligned.
-  const int inside = min(p.n - column0, kTile), rest = aligned ? inside / kWord * kWord : 0;
+  const int inside = min(p.n - column0, kTile), rest = aligned ? inside - inside % kWord : 0;
   if (thread < rest || thread >= inside) return;
   for (int row = 0; row < kGroupRows && row0 + row < p.m; ++row)
     p.c[(row0 + row) * p.c_ld + column0 + thread] = held[row * kOutputPitch + thread];

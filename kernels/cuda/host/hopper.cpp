@@ -362,8 +362,12 @@ struct Descriptor {
   Descriptor(std::uint64_t bits, std::source_location site)
       : start(static_cast<unsigned>(bits & 0x3fffU) << 4), leading(static_cast<unsigned>(bits >> 16 & 0x3fffU) << 4),
         stride(static_cast<unsigned>(bits >> 32 & 0x3fffU) << 4) {
-    if (bits >> 62 != 1 || (bits >> 49 & 7U) != 0)
-      fail_with("not on cuda-host", "operands have 128-byte swizzle and a base offset of 0 here", site);
+    if (bits >> 62 != 1)
+      fail_with("wgmma", "operands lie in boxes with 128-byte swizzle here, and a descriptor says otherwise", site);
+    // Eight rows repeat the pattern; another place of its first one is said by the base offset, which no kernel uses.
+    if ((bits >> 49 & 7U) != 0 || (start >> 7 & 7U) != 0)
+      fail_with("misaligned address", "the eight rows of a swizzled operand must start at a multiple of 1024 bytes",
+                site);
   }
   /// Eight elements along k from element k of row i; K-major.
   std::byte* along_k(int i, int k, std::source_location site) const {
