@@ -132,9 +132,10 @@ namespace detail {
   "%" #t "0, %" #t "1, %" #t "2, %" #t "3, %" #t "4, %" #t "5, %" #t "6, %" #t "7, %" #t "8, %" #t "9, "
 #define ASSAY_32 ASSAY_TEN() ASSAY_TEN(1) ASSAY_TEN(2) "%30, %31"
 #define ASSAY_64 ASSAY_TEN() ASSAY_TEN(1) ASSAY_TEN(2) ASSAY_TEN(3) ASSAY_TEN(4) ASSAY_TEN(5) "%60, %61, %62, %63"
-#define ASSAY_128                                                                                                      \
-  ASSAY_TEN()                                                                                                          \
-  ASSAY_TEN(1) ASSAY_TEN(2) ASSAY_TEN(3) ASSAY_TEN(4) ASSAY_TEN(5) ASSAY_TEN(6) ASSAY_TEN(7) ASSAY_TEN(8) ASSAY_TEN(9) \
+#define ASSAY_128                                                                                         \
+  ASSAY_TEN()                                                                                             \
+  ASSAY_TEN(1)                                                                                            \
+  ASSAY_TEN(2) ASSAY_TEN(3) ASSAY_TEN(4) ASSAY_TEN(5) ASSAY_TEN(6) ASSAY_TEN(7) ASSAY_TEN(8) ASSAY_TEN(9) \
       ASSAY_TEN(10) ASSAY_TEN(11) "%120, %121, %122, %123, %124, %125, %126, %127"
 #define ASSAY_F8(i)                                                                                           \
   "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), "+f"(d[i + 5]), "+f"(d[i + 6]), \
@@ -298,22 +299,30 @@ __device__ inline unsigned char* boxes_of_block() {
   return memory + (kSwizzleBytes - shared_address(memory) % kSwizzleBytes) % kSwizzleBytes;
 }
 
-/// Throws Unavailable unless the device has compute capability 9.0, and the program machine code for it.
-inline void need_hopper([[maybe_unused]] std::string_view kernel, [[maybe_unused]] Device& device) {
-#if defined(__CUDACC__)
-  if (const int capability = static_cast<CudaDevice&>(device).compute_capability(); capability != 90)
-    throw Unavailable(std::string(kernel), "its instructions exist on compute capability 9.0 alone; this device has " +
-                                               std::to_string(capability / 10) + "." + std::to_string(capability % 10));
+/// Returns why a device of this compute capability (90 is 9.0) cannot run kernels of this file.
+inline std::optional<std::string> refuse_capability([[maybe_unused]] int capability) {
+#if defined(__CUDACC__) && !defined(ASSAY_HOPPER)
+  return "this program has no machine code for sm_90a";
+#else
+  if (capability == 90) return std::nullopt;
+  return "its instructions exist on compute capability 9.0 alone; this device has " + std::to_string(capability / 10) +
+         "." + std::to_string(capability % 10);
 #endif
 }
 
-/// Returns why the device of this process, if it has one yet, cannot run kernels of this file.
+/// Throws Unavailable unless the device can run kernels of this file.
+inline void need_hopper([[maybe_unused]] std::string_view kernel, [[maybe_unused]] Device& device) {
+#if defined(__CUDACC__)
+  if (auto why = refuse_capability(static_cast<CudaDevice&>(device).compute_capability()))
+    throw Unavailable(std::string(kernel), *why);
+#endif
+}
+
+/// Returns why the device of this process, if it has started one, cannot run kernels of this file.
 inline std::optional<std::string> refuse_device() {
 #if defined(__CUDACC__)
   if (Device* const started = started_device(Backend::cuda))
-    if (const int capability = static_cast<CudaDevice&>(*started).compute_capability(); capability != 90)
-      return "its instructions exist on compute capability 9.0 alone; this device has " +
-             std::to_string(capability / 10) + "." + std::to_string(capability % 10);
+    return refuse_capability(static_cast<CudaDevice&>(*started).compute_capability());
 #endif
   return std::nullopt;
 }

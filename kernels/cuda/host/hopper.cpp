@@ -258,18 +258,20 @@ void wait_until(const void* on, Done done, Describe describe, std::source_locati
 
 // Products. Arithmetic is that of wmma.cpp, whose loops are for the shapes of single warps.
 
-template <int columns>
-ASSAY_INLINE void add_block(float* d, const float* a, const float* b, int b_pitch, double floor) {
+constexpr int kBlock = 4, kStep = 8;  // terms of a block, and columns that are computed together
+
+/// Adds a block of products to sums, as add_block() of wmma.cpp does.
+ASSAY_INLINE void add_block(float (&d)[kStep], const float (&a)[kBlock], const float (&b)[kBlock][kStep],
+                            double floor) {
   constexpr std::uint64_t kExponent = 0x7ffULL << 52, kFraction24 = (1ULL << 29) - 1;
-  constexpr int kBlock = 4;
-  for (int j = 0; j < columns; ++j) {
+  for (int j = 0; j < kStep; ++j) {
     double terms[kBlock + 1] = {static_cast<double>(d[j])};
-    for (int q = 0; q < kBlock; ++q) terms[q + 1] = static_cast<double>(a[q]) * static_cast<double>(b[q * b_pitch + j]);
+    for (int q = 0; q < kBlock; ++q) terms[q + 1] = static_cast<double>(a[q]) * static_cast<double>(b[q][j]);
     double largest = 0x1p-126;  // alignment stops at the last bit of a subnormal
     for (double term : terms) largest = std::max(largest, std::fabs(term));
     for (int q = 0; q < kBlock; ++q) {
       const double at = std::max(std::fabs(static_cast<double>(a[q])), floor) *
-                        std::max(std::fabs(static_cast<double>(b[q * b_pitch + j])), floor);
+                        std::max(std::fabs(static_cast<double>(b[q][j])), floor);
       largest = std::max(largest, terms[q + 1] != 0 ? at : 0);
     }
     const std::uint64_t exponent = std::bit_cast<std::uint64_t>(largest) & kExponent;
@@ -308,25 +310,27 @@ struct Factors {
 
 struct Multiply {
   ASSAY_INLINE static void run(const Factors& f) {
-    constexpr int kStep = 8, kBlock = 4;
     const int columns = f.b->columns;
     const bool inputs_finite = f.a_finite && f.b->finite;
     // Zeros outside of the matrices change no sum, unless they meet an Inf or NaN.
     const int used = inputs_finite ? f.b->nonzero : columns;
-    for (int i = 0; i < kWarpRows; ++i)
-      for (int k = 0; k < kDepth; k += kBlock) {
-        const float* const a = f.a[i] + k;
-        const bool zeros = a[0] == 0 && a[1] == 0 && a[2] == 0 && a[3] == 0;
-        if (zeros && inputs_finite) continue;
-        for (int j = 0; j < used; j += kStep) {
-          float* const d = f.d + i * columns + j;
-          const float* const b = f.b->values.data() + k * columns + j;
-          if (inputs_finite && !zeros && finite(d, kStep)) {
-            add_block<kStep>(d, a, b, columns, f.floor);
+    for (int k = 0; k < kDepth; k += kBlock)
+      for (int j = 0; j < used; j += kStep) {
+        float b[kBlock][kStep];  // copies, which cannot share memory with sums
+        for (int q = 0; q < kBlock; ++q) std::memcpy(b[q], f.b->values.data() + (k + q) * columns + j, sizeof b[q]);
+        for (int i = 0; i < kWarpRows; ++i) {
+          float a[kBlock], d[kStep];
+          std::memcpy(a, f.a[i] + k, sizeof a);
+          const bool zeros = a[0] == 0 && a[1] == 0 && a[2] == 0 && a[3] == 0;
+          if (zeros && inputs_finite) continue;
+          std::memcpy(d, f.d + i * columns + j, sizeof d);
+          if (inputs_finite && finite(d, kStep)) {
+            add_block(d, a, b, f.floor);
           } else {
             for (int n = 0; n < kStep; ++n)
-              for (int q = 0; q < kBlock; ++q) d[n] = d[n] + a[q] * b[q * columns + n];
+              for (int q = 0; q < kBlock; ++q) d[n] = d[n] + a[q] * b[q][n];
           }
+          std::memcpy(f.d + i * columns + j, d, sizeof d);
         }
       }
   }
