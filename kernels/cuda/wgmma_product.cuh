@@ -166,6 +166,9 @@ void wgmma_product_with(const ProductOf<S, Out>& p, const Epilogue& epilogue, De
   using A = detail::Operand<S, a_transposed>;
   using B = detail::Operand<S, !b_transposed>;
   hopper::need_hopper("wgmma_product", device);
+  for (const auto& why :
+       {hopper::refuse_boxes("the left factor", p.a, p.a_ld), hopper::refuse_boxes("the right factor", p.b, p.b_ld)})
+    if (why) throw Unavailable("wgmma_product", *why);
   const auto a_map =
       hopper::tensor_map(p.a, a_transposed ? p.k : p.m, a_transposed ? p.m : p.k, p.a_ld, A::kBoxRows, device);
   const auto b_map =
@@ -190,7 +193,7 @@ std::optional<std::string> refuse_factors(const V& a, const V& b) {
   return hopper::refuse_boxes("the right factor", static_cast<const S*>(b.data()), leading_dimension(b));
 }
 
-/// Cases whose dims at `at`, the lengths of rows of A and B, are multiples of eight.
+/// Aligned tensors whose dims at `at`, the lengths of rows of A and B, are multiples of eight.
 template <int... at>
 const Limits& rows_of_whole_boxes() {
   static const Limits limits = [] {
@@ -203,6 +206,7 @@ const Limits& rows_of_whole_boxes() {
       ((dims[at] = (dims[at] + 7) / 8 * 8), ...);
       return true;
     };
+    made.aligned = true;
     return made;
   }();
   return limits;
