@@ -222,17 +222,18 @@ TEST(HopperCopy, StatesWrongCountsAndMissingFences) {
       "illegal address");
 }
 
-enum class Slip { none, no_wait, no_commit, no_fence, no_second_fence, overwritten, exits, lanes };
+enum class Slip { none, no_wait, no_commit, no_fence, no_second_fence, overwritten, stored, fenced, exits, lanes };
 
 /// C = op(A) op(B) for 64 rows, 2 count columns and 64 terms.
 template <class S, bool a_transposed, bool b_transposed, bool in_registers, int count>
 __global__ void multiply(const TensorMap a_map, const TensorMap b_map, float* c, Slip slip) {
   constexpr int kColumns = 2 * count, kBoxBytes = 64 * hopper::kRowBytes;
-  ASSAY_SHARED(Barrier, full, [1]);
+  ASSAY_SHARED(Barrier, full, [2]);
   unsigned char* const a = hopper::boxes_of_block();
   unsigned char* const b = a + kBoxBytes;
   if (threadIdx.x == 0) {
     hopper::initialize(full[0], 1);
+    hopper::initialize(full[1], 1);
     hopper::fence_proxy_async();
   }
   __syncthreads();
@@ -251,6 +252,9 @@ __global__ void multiply(const TensorMap a_map, const TensorMap b_map, float* c,
       const int i = row + r % 2 * 8, k = q + r / 2 * 8 + lane % 4 * 2;
       std::memcpy(&held[q / 16][r], a + i * hopper::kRowBytes + (k / 8 ^ i % 8) * 16 + k % 8 * 2, 4);
     }
+  if (slip == Slip::stored || slip == Slip::fenced) a[threadIdx.x * 16 + 1] ^= 0x80;
+  if (slip == Slip::fenced) hopper::fence_proxy_async();
+  if (slip == Slip::stored || slip == Slip::fenced) __syncthreads();
   if (slip != Slip::no_fence) hopper::fence_products(sums);
   for (int q = 0; q < 64; q += 16) {
     if (q == 32 && slip == Slip::no_second_fence) {
@@ -269,10 +273,14 @@ __global__ void multiply(const TensorMap a_map, const TensorMap b_map, float* c,
   }
   if (slip != Slip::no_commit) hopper::commit_products();
   if (slip == Slip::exits) return;
-  if (slip == Slip::overwritten) a[threadIdx.x * 16 + 1] = 0x40;
+  if (slip == Slip::overwritten && threadIdx.x == 0) {
+    hopper::arrive_expecting(full[1], kBoxBytes);
+    hopper::copy_box(a, a_map, full[1], 0, 32);
+  }
   if (slip != Slip::no_wait) hopper::complete_products(sums);
   for (int e = 0; e < count; ++e) c[(row + e / 2 % 2 * 8) * kColumns + e / 4 * 8 + lane % 4 * 2 + e % 2] = sums[e];
   hopper::complete_products(sums);
+  if (slip == Slip::overwritten) hopper::wait(full[1], 0);
 }
 
 float number(int i, int j) { return static_cast<float>((i * 37 + j * 11) % 13 - 6); }
@@ -392,6 +400,15 @@ TEST(HopperProduct, ReadsOperandsUntilItIsComplete) {
     right.insert(m.got == m.wanted);
   }
   EXPECT_TRUE(right.contains(false));
+}
+
+TEST(HopperProduct, SeesStoresOfThreadsBehindAFenceOnly) {
+  for (std::uint64_t seed = 0; seed < 5; ++seed) {
+    cuda_host::set_seed(seed);
+    expect_error([] { kMultiply(Slip::stored); }, "wgmma", {"fence.proxy.async"});
+    const Multiplied m = kMultiply(Slip::fenced);  // signs of some elements are changed
+    EXPECT_NE(m.got, m.wanted);
+  }
 }
 
 TEST(HopperProduct, StatesMissingFencesAndDivergence) {

@@ -88,6 +88,8 @@ struct WarpOfWgmma {
 struct State {
   std::uint64_t block = 0;
   unsigned window = 0;  ///< address of dynamic shared memory
+  /// Dynamic shared memory as asynchronous operations see it: without stores of threads that no fence has followed.
+  std::vector<std::byte> seen;
   std::vector<Mbarrier> barriers;
   std::vector<Copy> copies;
   std::vector<Sleeper> sleepers;
@@ -99,8 +101,12 @@ struct State {
 State& here() {
   static State state;
   if (state.block != block_serial) {
+    std::vector<std::byte> seen = std::move(state.seen);
     state = {};
     state.block = block_serial;
+    const auto* const memory = static_cast<const std::byte*>(block().shared());
+    seen.assign(memory, memory + block().shared_bytes());
+    state.seen = std::move(seen);
     // At least 1 KiB is taken on devices, for the system.
     state.window = 1024 + 128 * static_cast<unsigned>(draw() >> 61);
     state.warps.resize((blockDim.x * blockDim.y * blockDim.z + kLanes - 1) / kLanes);
@@ -190,6 +196,18 @@ std::byte* chunk_at(unsigned address, std::source_location site) {
   return static_cast<std::byte*>(block().shared()) + offset;
 }
 
+std::byte* seen_at(const std::byte* chunk) {
+  return here().seen.data() + (chunk - static_cast<const std::byte*>(block().shared()));
+}
+
+/// Returns 16 bytes of an operand.
+const std::byte* operand_at(unsigned address, std::source_location site) {
+  const std::byte* const chunk = chunk_at(address, site);
+  if (std::memcmp(chunk, seen_at(chunk), kChunk) != 0)
+    fail_with("wgmma", "a thread has stored to an operand, and no fence.proxy.async lies before the product", site);
+  return chunk;
+}
+
 void perform(const Copy& copy) {
   const HostTensorMap& map = copy.map;
   const std::int64_t per_chunk = kChunk / map.element_bytes;
@@ -210,6 +228,7 @@ void perform(const Copy& copy) {
         std::memcpy(chunk + from * map.element_bytes,
                     map.address + row * static_cast<std::int64_t>(map.row_bytes) + (column + from) * map.element_bytes,
                     static_cast<std::size_t>(end - from) * map.element_bytes);
+      std::memcpy(seen_at(chunk), chunk, kChunk);
     }
   }
   Mbarrier& barrier = barrier_at(copy.barrier, copy.site);
@@ -374,14 +393,15 @@ struct Descriptor {
                 site);
   }
   /// Eight elements along k from element k of row i; K-major.
-  std::byte* along_k(int i, int k, std::source_location site) const {
+  const std::byte* along_k(int i, int k, std::source_location site) const {
     const auto row = static_cast<unsigned>(i);
-    return chunk_at(start + row / 8 * stride + row % 8 * kSwizzledRow + static_cast<unsigned>(k) * 2, site);
+    return operand_at(start + row / 8 * stride + row % 8 * kSwizzledRow + static_cast<unsigned>(k) * 2, site);
   }
   /// Eight rows from row i of element k; MN-major.
-  std::byte* along_rows(int i, int k, std::source_location site) const {
+  const std::byte* along_rows(int i, int k, std::source_location site) const {
     const auto row = static_cast<unsigned>(i), column = static_cast<unsigned>(k);
-    return chunk_at(start + row / 64 * leading + row % 64 * 2 + column / 8 * stride + column % 8 * kSwizzledRow, site);
+    return operand_at(start + row / 64 * leading + row % 64 * 2 + column / 8 * stride + column % 8 * kSwizzledRow,
+                      site);
   }
 };
 
@@ -576,6 +596,8 @@ void mbarrier_wait(std::uint64_t* barrier, unsigned parity, std::source_location
 
 void fence_proxy_async() {
   const unsigned self = block().current().rank;
+  // Shows what all threads have stored until now, not only this one.
+  if (auto& seen = here().seen; !seen.empty()) std::memcpy(seen.data(), block().shared(), seen.size());
   for (Mbarrier& barrier : here().barriers)
     if (barrier.initialized_by == self) barrier.known_to_copies = true;
 }
@@ -590,6 +612,7 @@ void copy_box(void* shared, const HostTensorMap& map, std::uint64_t* barrier, in
   for (unsigned r = 0; r < map.box_rows; ++r)
     for (unsigned c = 0; c < kSwizzledRow / kChunk; ++c) (void)chunk_at(address + r * kSwizzledRow + c * kChunk, site);
   poison(shared, std::size_t{map.box_rows} * kSwizzledRow);
+  std::memcpy(seen_at(static_cast<std::byte*>(shared)), shared, std::size_t{map.box_rows} * kSwizzledRow);
   state.copies.push_back({shared, address, map, barrier, column, row, site});
   if (draw() >> 62 == 0) perform_any();
   if (!state.copies.empty()) wake_for_copies();

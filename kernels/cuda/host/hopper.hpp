@@ -32,7 +32,7 @@ void mbarrier_arrive(std::uint64_t* barrier, std::source_location site);
 void mbarrier_arrive_expect_tx(std::uint64_t* barrier, unsigned bytes, std::source_location site);
 void mbarrier_wait(std::uint64_t* barrier, unsigned parity, std::source_location site);
 
-/// fence.proxy.async: copies see the barriers that this thread has initialized.
+/// fence.proxy.async: copies see the barriers that this thread has initialized, and products what threads have stored.
 void fence_proxy_async();
 /// cp.async.bulk.tensor.2d: copies the box whose first element is (row, column) of the tensor; zeros outside of it.
 /// Counts the bytes of the whole box on `barrier`.
