@@ -114,9 +114,11 @@ State& here() {
   return state;
 }
 
-[[noreturn]] void fail_with(const char* code, std::string detail, std::source_location site) {
-  static std::string text;  // outlives the abandoned stack
-  text = std::move(detail);
+/// Fails the kernel with what describe() returns. Nothing of the abandoned stack may own memory.
+template <class Describe>
+[[noreturn]] void fail_with(const char* code, Describe describe, std::source_location site) {
+  static std::string text;
+  text = describe();
   fail(code, text.c_str(), site);
 }
 
@@ -167,7 +169,7 @@ bool another_can_run() {
 Mbarrier& barrier_at(const std::uint64_t* barrier, std::source_location site) {
   for (Mbarrier& known : here().barriers)
     if (known.address == barrier) return known;
-  fail_with("mbarrier", "a barrier that no thread has initialized", site);
+  fail("mbarrier", "a barrier that no thread has initialized", site);
 }
 
 /// Names a barrier by the order of initialization.
@@ -189,10 +191,13 @@ unsigned swizzled(unsigned address) { return address ^ (address >> 7 & 7U) << 4;
 std::byte* chunk_at(unsigned address, std::source_location site) {
   const unsigned offset = swizzled(address) - here().window;
   if (offset > block().shared_bytes() - kChunk || block().shared_bytes() < kChunk)
-    fail_with("illegal address",
-              fmt::format("an operand or a box at address {}, outside of the {} bytes of dynamic shared memory",
-                          address, block().shared_bytes()),
-              site);
+    fail_with(
+        "illegal address",
+        [&] {
+          return fmt::format("an operand or a box at address {}, outside of the {} bytes of dynamic shared memory",
+                             address, block().shared_bytes());
+        },
+        site);
   return static_cast<std::byte*>(block().shared()) + offset;
 }
 
@@ -204,7 +209,7 @@ std::byte* seen_at(const std::byte* chunk) {
 const std::byte* operand_at(unsigned address, std::source_location site) {
   const std::byte* const chunk = chunk_at(address, site);
   if (std::memcmp(chunk, seen_at(chunk), kChunk) != 0)
-    fail_with("wgmma", "a thread has stored to an operand, and no fence.proxy.async lies before the product", site);
+    fail("wgmma", "a thread has stored to an operand, and no fence.proxy.async lies before the product", site);
   return chunk;
 }
 
@@ -268,7 +273,7 @@ void wait_until(const void* on, Done done, Describe describe, std::source_locati
       perform_any();
       continue;
     }
-    if (!others && state.copies.empty()) fail_with("deadlock", describe(), site);
+    if (!others && state.copies.empty()) fail_with("deadlock", describe, site);
     state.sleepers.push_back({&self, on});
     block().wait(Thread::State::barrier, site);
     std::erase_if(state.sleepers, [&](const Sleeper& sleeper) { return sleeper.thread == &self; });
@@ -386,11 +391,10 @@ struct Descriptor {
       : start(static_cast<unsigned>(bits & 0x3fffU) << 4), leading(static_cast<unsigned>(bits >> 16 & 0x3fffU) << 4),
         stride(static_cast<unsigned>(bits >> 32 & 0x3fffU) << 4) {
     if (bits >> 62 != 1)
-      fail_with("wgmma", "operands lie in boxes with 128-byte swizzle here, and a descriptor says otherwise", site);
+      fail("wgmma", "operands lie in boxes with 128-byte swizzle here, and a descriptor says otherwise", site);
     // Eight rows repeat the pattern; another place of its first one is said by the base offset, which no kernel uses.
     if ((bits >> 49 & 7U) != 0 || (start >> 7 & 7U) != 0)
-      fail_with("misaligned address", "the eight rows of a swizzled operand must start at a multiple of 1024 bytes",
-                site);
+      fail("misaligned address", "the eight rows of a swizzled operand must start at a multiple of 1024 bytes", site);
   }
   /// Eight elements along k from element k of row i; K-major.
   const std::byte* along_k(int i, int k, std::source_location site) const {
@@ -501,7 +505,7 @@ void take(Sums& sums, int lane, bool fenced, std::source_location site) {
       changed = changed || std::bit_cast<std::uint32_t>(held) != std::bit_cast<std::uint32_t>(now);
     });
     if (changed)
-      fail_with("wgmma", "a product adds to registers that the thread has written since its last wgmma.fence", site);
+      fail("wgmma", "a product adds to registers that the thread has written since its last wgmma.fence", site);
   }
   visit_sums(sums, lane, [](float& held, float now) { held = now; });
   poison(sums.of_lane[static_cast<std::size_t>(lane)], static_cast<std::size_t>(sums.columns) / 2 * sizeof(float));
@@ -539,8 +543,7 @@ void complete_groups(void* const operands[warpSize], unsigned /*mask*/) {
     const auto& lane = warp.lanes[static_cast<std::size_t>(l)];
     if (lane.issued != warp.lanes[0].issued || lane.groups != warp.lanes[0].groups ||
         static_cast<const Wait*>(operands[l])->groups != wait.groups)
-      fail_with("warp divergence", "lanes have issued other products, or wait for other groups, than lane 0",
-                wait.site);
+      fail("warp divergence", "lanes have issued other products, or wait for other groups, than lane 0", wait.site);
   }
   const unsigned groups = warp.lanes[0].groups;
   std::size_t due = 0;
@@ -558,7 +561,7 @@ void complete_groups(void* const operands[warpSize], unsigned /*mask*/) {
 }  // namespace
 
 void mbarrier_init(std::uint64_t* barrier, unsigned count, std::source_location site) {
-  if (count == 0) fail_with("mbarrier", "a barrier for no arrival", site);
+  if (count == 0) fail("mbarrier", "a barrier for no arrival", site);
   auto& barriers = here().barriers;
   std::erase_if(barriers, [&](const Mbarrier& known) { return known.address == barrier; });
   barriers.push_back(
@@ -568,9 +571,12 @@ void mbarrier_init(std::uint64_t* barrier, unsigned count, std::source_location 
 void mbarrier_arrive(std::uint64_t* barrier, std::source_location site) {
   Mbarrier& at = barrier_at(barrier, site);
   if (at.pending == 0)
-    fail_with("mbarrier",
-              fmt::format("phase {} of {} has all arrivals, and waits for {} bytes", at.phase, name(at), at.bytes),
-              site);
+    fail_with(
+        "mbarrier",
+        [&] {
+          return fmt::format("phase {} of {} has all arrivals, and waits for {} bytes", at.phase, name(at), at.bytes);
+        },
+        site);
   --at.pending;
   end_phase_if_complete(at);
 }
@@ -606,9 +612,9 @@ void copy_box(void* shared, const HostTensorMap& map, std::uint64_t* barrier, in
               std::source_location site) {
   State& state = here();
   const unsigned address = shared_address(shared);
-  if (address % 128 != 0) fail_with("misaligned address", "a box needs 128 bytes of alignment", site);
+  if (address % 128 != 0) fail("misaligned address", "a box needs 128 bytes of alignment", site);
   if (!barrier_at(barrier, site).known_to_copies)
-    fail_with("mbarrier", "no fence.proxy.async has followed the initialization of the barrier of a copy", site);
+    fail("mbarrier", "no fence.proxy.async has followed the initialization of the barrier of a copy", site);
   for (unsigned r = 0; r < map.box_rows; ++r)
     for (unsigned c = 0; c < kSwizzledRow / kChunk; ++c) (void)chunk_at(address + r * kSwizzledRow + c * kChunk, site);
   poison(shared, std::size_t{map.box_rows} * kSwizzledRow);
@@ -636,11 +642,11 @@ void wgmma(const WgmmaOperands& operands, float* registers, std::source_location
   }
   Product& product = warp.products[at];
   if (!same(product.operands, operands) || product.group != self.groups)
-    fail_with("warp divergence", "the lanes of a warp give a product other operands", site);
+    fail("warp divergence", "the lanes of a warp give a product other operands", site);
   Sums& sums = warp.sums[product.sums];
   auto& own = sums.of_lane[static_cast<std::size_t>(l)];
   if (own != nullptr && own != registers)
-    fail_with("warp divergence", "the lanes of a warp give a product other sums", site);
+    fail("warp divergence", "the lanes of a warp give a product other sums", site);
   own = registers;
   take(sums, l, self.fenced, site);
   product.a_registers[static_cast<std::size_t>(l)] = operands.a_registers;
@@ -660,11 +666,15 @@ void wgmma_wait(unsigned groups, std::source_location site) {
 
 void named_barrier(unsigned id, unsigned threads, std::source_location site) {
   if (id >= 16 || threads == 0 || threads % warpSize != 0)
-    fail_with("barrier", "a named barrier has a number below 16, for a multiple of 32 threads", site);
+    fail("barrier", "a named barrier has a number below 16, for a multiple of 32 threads", site);
   NamedBarrier& barrier = here().named[id];
   if (barrier.arrived > 0 && barrier.threads != threads)
-    fail_with("barrier",
-              fmt::format("threads wait for {} and for {} threads at barrier {}", barrier.threads, threads, id), site);
+    fail_with(
+        "barrier",
+        [&] {
+          return fmt::format("threads wait for {} and for {} threads at barrier {}", barrier.threads, threads, id);
+        },
+        site);
   barrier.threads = threads;
   if (++barrier.arrived == threads) {
     barrier.arrived = 0;
@@ -683,12 +693,11 @@ void named_barrier(unsigned id, unsigned threads, std::source_location site) {
 void end_asynchronous_thread() {
   State& state = here();
   const WarpOfWgmma& warp = state.warps[number_of_warp()];
-  if (warp.complete < warp.lanes[lane()].issued)
-    fail_with("wgmma", "a thread exits while its products are in flight", {});
+  if (warp.complete < warp.lanes[lane()].issued) fail("wgmma", "a thread exits while its products are in flight", {});
   if (another_can_run()) return;
   // The last thread that could run: others wait for copies, or in vain.
   while (!state.copies.empty() && !another_can_run()) {
-    if (state.sleepers.empty()) fail_with("mbarrier", "the block ends while copies to its memory are in flight", {});
+    if (state.sleepers.empty()) fail("mbarrier", "the block ends while copies to its memory are in flight", {});
     perform_any();
   }
   if (!state.sleepers.empty() && !another_can_run()) wake_for_copies();  // to state what it waits for
