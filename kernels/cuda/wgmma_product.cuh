@@ -19,6 +19,8 @@ namespace wgmma_product_detail {
 constexpr int kRows = 128, kDepth = 64, kBox = 64, kStages = 4, kTerms = 16, kGroupRows = 64;
 constexpr int kGroupThreads = 128, kConsumers = kRows / kGroupRows, kThreads = (1 + kConsumers) * kGroupThreads;
 constexpr int kConsumerThreads = kConsumers * kGroupThreads, kConsumerWarps = kConsumerThreads / 32;
+/// Blocks of rows that take the same columns one after another.
+constexpr int kGroupedBlocks = 8;
 /// With this pad of a row of C the stores of a warp access 32 different banks.
 constexpr int kOutputPad = 8;
 /// Named barriers: of all consumers, and of each.
@@ -87,7 +89,12 @@ __global__ void __launch_bounds__(kThreads, 1)
   unsigned char* const stages = hopper::boxes_of_block();
   const auto a_stage = [&](int tile) { return stages + tile % kStages * kStageBytes; };
   const auto b_stage = [&](int tile) { return a_stage(tile) + A::kBytes; };
-  const int row0 = static_cast<int>(blockIdx.y) * kRows, column0 = static_cast<int>(blockIdx.x) * columns;
+  // Blocks that run at the same time share rows of A and of B in the second-level cache: columns of a few blocks.
+  const int number = static_cast<int>(blockIdx.y * gridDim.x + blockIdx.x);
+  const int of_group = kGroupedBlocks * static_cast<int>(gridDim.x), first_block = number / of_group * kGroupedBlocks;
+  const int grouped = min(static_cast<int>(gridDim.y) - first_block, kGroupedBlocks);
+  const int row0 = (first_block + number % of_group % grouped) * kRows;
+  const int column0 = number % of_group / grouped * columns;
   const int tiles = (p.k + kDepth - 1) / kDepth, thread = static_cast<int>(threadIdx.x) % kGroupThreads;
 
   if (threadIdx.x == 0) {
