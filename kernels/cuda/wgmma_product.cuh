@@ -219,7 +219,7 @@ std::optional<std::string> refuse_factors(const V& a, const V& b) {
   return hopper::refuse_boxes("the right factor", static_cast<const S*>(b.data()), leading_dimension(b));
 }
 
-/// Cases whose dims at `at`, the lengths of rows of A and B, are multiples of eight.
+/// Cases without gaps whose dims at `at`, the lengths of rows of A and B, are multiples of eight.
 template <int... at>
 const Limits& rows_of_whole_boxes() {
   static const Limits limits = [] {
@@ -232,6 +232,7 @@ const Limits& rows_of_whole_boxes() {
       ((dims[at] = dims[at] < 8 ? (dims[at] + 7) / 8 * 8 : dims[at] / 8 * 8), ...);
       return true;
     };
+    made.dense = made.aligned = true;  // most drawn gaps and offsets are no multiples of 16 bytes
     return made;
   }();
   return limits;
