@@ -84,8 +84,10 @@ struct Case {
   }
 };
 
-/// Largest number of input values that are written out.
+/// Largest number of input values that are written out and simplified one by one.
 inline constexpr std::size_t kMaxValues = 64;
+/// Returns the number of a case's explicit values.
+std::size_t count_of_values(const Case& c);
 
 /// Lowers each dim to the nearest multiple that the operation requires, within its limits.
 void make_valid(const OpDescriptor& op, std::vector<Index>& dims);
