@@ -491,8 +491,9 @@ Case draw(const System& system, bool small, std::uint64_t seed, std::span<const 
     n["layers"] = 3;
     n["batch"] = 1, n["s"] = std::min(n["s"], 2.0), n["length"] = std::min(n["length"], n["s"]);
   } else if (small && few.chance(0.125)) {
-    constexpr std::pair<int, int> kHeadsInUse[] = {{1, 1}, {1, 4}, {1, 7}, {2, 4}, {2, 14}, {8, 32}};
-    const auto [kv, all] = kHeadsInUse[few.below(std::size(kHeadsInUse))];
+    constexpr std::pair<int, int> kHeadsInUse[] = {{1, 1}, {1, 2}, {1, 4}, {2, 4}, {1, 7}, {2, 14}, {8, 32}};
+    // A training step takes many passes.
+    const auto [kv, all] = kHeadsInUse[few.below(system.part == BlockPart::step ? 4 : std::size(kHeadsInUse))];
     constexpr int kHeadDims[] = {64, 80, 96, 128};
     constexpr double kThetas[] = {10000, 500000, 1000000};
     n["kv_heads"] = kv, n["heads"] = all, n["head_dim"] = kHeadDims[few.below(std::size(kHeadDims))];
@@ -519,6 +520,7 @@ Case draw(const System& system, bool small, std::uint64_t seed, std::span<const 
     n["weight_decay"] = random.chance(0.3) ? 0 : 0.1;
     n["max_norm"] = random.chance(0.3) ? 0 : random.chance(0.5) ? 0.03125 : 1;
     n["adam_eps"] = random.chance(0.5) ? 1e-8 : 1e-3;
+    if (small && n["head_dim"] >= 64) n["batch"] = std::min(n["batch"], 2.0), n["micro_batches"] = 1;
   }
   if (system.part == BlockPart::decode) {
     const bool chunk = random.chance(0.4), packed = random.chance(0.5);

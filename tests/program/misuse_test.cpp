@@ -59,12 +59,13 @@ const Kernel* kernel_of(std::string_view op, Backend backend) {
 TEST(Builders, RefuseValuesThatNameNothingOrBelongElsewhere) {
   Builder b, other;
   const Value own = b.input("x", {4, 8}), foreign = other.input("x", {4, 8});
+  const Sequences all = sequences(b, tiny(), 4);
   for (const auto& [v, words] : {std::pair{Value{}, "it names nothing"}, {foreign, "it is no value of this program"}}) {
     expect_refused(words, [&, v = v] { b.reshape(v, {2}); });
     expect_refused(words, [&, v = v] { b.rows(v, 0, 1); });
     expect_refused(words, [&, v = v] { b.shape(v); });
     expect_refused(words, [&, v = v] { b.latest(v); });
-    expect_refused(words, [&, v = v] { decoder_layer(b, tiny(), v, sequences(b, tiny(), 4)); });
+    expect_refused(words, [&, v = v] { decoder_layer(b, tiny(), v, all); });
   }
   expect_refused("it names nothing", [&] { differentiate(b.program(), std::vector{Value{}}, std::vector{own}); });
   expect_refused("no value of this program",
@@ -342,7 +343,7 @@ TEST(Decoders, RefuseOptionsThatHoldNoToken) {
 
 TEST(Prewarming, LeavesOutCallsThatDoNothing) {
   const std::vector<contract::PlannedCall> calls{
-      {"matmul_nt", {0, 4, 4}}, {"matmul_nt", {4, 4, 4}}, {"matmul_nt", {4, 4, 4}}, {"matmul_nt", {4, 0, 4}}};
+      {"matmul_nt", {0, 4, 4}}, {"matmul_nt", {4, 4, 4}}, {"matmul_nt", {4, 4, 4}}, {"matmul_nt", {4, 4, 0}}};
   const contract::Prewarmed done = contract::prewarm(calls, Backend::cpu);
   ASSERT_EQ(done.prepared.size(), 1u);
   EXPECT_EQ(done.prepared[0].call.dims, (std::vector<Index>{4, 4, 4}));
