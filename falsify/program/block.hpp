@@ -62,7 +62,7 @@ inline program::TransformerConfig llama() {
 /// Everything at once: groups of heads, biases, norms of heads, an adapter on every projection.
 program::TransformerConfig full();
 
-/// Whether activations have 16 bits.
+/// Returns true if activations are stored in 16 bits.
 inline bool in_16_bits(const BlockCase& c) { return program::activation_dtype(c.config.weights) != DType::f32; }
 
 struct Block {

@@ -52,7 +52,7 @@ class Filter {
   }
 
  private:
-  /// Whether the line is, or may become, a line of a kernel.
+  /// Returns true if the line so far is a line of a kernel, or the beginning of its mark.
   bool is_of_kernel() const {
     const std::size_t n = std::min(line_.size(), kMark.size());
     return !written_ && std::string_view(line_).substr(0, n) == kMark.substr(0, n);

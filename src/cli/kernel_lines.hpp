@@ -1,4 +1,4 @@
-// What kernels print while they are under test. The engine forwards it to standard error, a line at a time.
+// Collapses the output of kernels under test, which the engine forwards to standard error line by line.
 #pragma once
 
 #include <sys/types.h>

@@ -63,7 +63,7 @@ enum class WeightFormat { f32, q4_k, nf4, f16, bf16 };
 std::string_view name(WeightFormat format);
 /// True for q4_k and nf4.
 bool is_packed(WeightFormat format);
-/// Of what is computed with such weights: f16, bf16 or, as around packed ones, f32.
+/// Returns the format of activations that meet such weights: f16, bf16, or f32 for f32 and packed ones.
 DType activation_dtype(WeightFormat format);
 /// Bytes of a row, without the scales of nf4.
 Index row_bytes(WeightFormat format, Index columns);

@@ -147,7 +147,7 @@ def examples():
     check(code == PASSED, "inputs cut to bfloat16 pass where they are declared")
 
 
-    # What a kernel prints is shown once, and not at all under --quiet.
+    # The report shows each line of a kernel once, and none under --quiet.
     for more in ((), ("--quiet",)):
         printed = run("falsify", "--lib", libraries / "rmsnorm.so", "--symbol", "rms_normalize_that_prints", "--contract", "rmsnorm", "--shim", shim, "--cases", 20, *more)[2]
         lines = [line for line in printed.splitlines() if line.startswith("kernel: ")]

@@ -25,7 +25,7 @@ class OnDevice : public testing::TestWithParam<Backend> {
   Device* device_ = nullptr;
 };
 
-/// Whether a back end has kernels of every operation of a model in this format.
+/// Returns true if a back end decodes in this format; attention is the operation that lacks formats.
 inline bool decodes_in(Backend backend, DType storage) {
   return std::ranges::any_of(kernels(), [&](const Kernel& k) {
     return k.op == "attention_decode" && k.backend == backend && k.storage == storage;

@@ -6,6 +6,7 @@ gpu.py PACKAGES [--device cpu] [--only TEXT] [--cases N] [--jobs N] [--seconds N
 PACKAGES is the folder of the package `assay`, built with CUDA. Prints one JSON line for each kernel, and exits with 1
 if one is not what the table below says. Run by hand, on a machine with a GPU, torch and Triton; liger-kernel,
 transformers and peft are used if they are there. `--device cpu` tries the script itself: Triton's interpreter, few cases.
+With PYTHONFAULTHANDLER=1 a worker that ends by a signal says where in Python it was.
 """
 import argparse
 import concurrent.futures
