@@ -422,6 +422,7 @@ class Unsigned {
   }
 
   void flushes() {
+    if (!probe_.sum().no_subnormals.empty()) return none(m_.flushes_inputs, probe_.sum().no_subnormals);
     if (n_ > 1 || probe_.stored_as(probe_.sum().left) == DType::f16 || probe_.sum().terms == Terms::exponentials)
       return;
     const double seen = probe_.shown({{0, 0x1p-130F}}, true);

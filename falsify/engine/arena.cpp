@@ -223,7 +223,7 @@ Stage::Stage(Arena& arena, const Problem& problem, const Case& c, Poison poison,
     placed.dtype = problem.dtype(static_cast<int>(t));
     placed.output = info.role != Role::in && (preset_.frozen.empty() || !preset_.frozen[t]);
     const bool far = c.layout == Layout::far_rows && (!only_far || *only_far == t);
-    if (!far || !place_far_rows(placed, most_bytes, random, cursor)) place(placed, info, c, random, cursor);
+    if (!far || !place_far_rows(placed, info, most_bytes, random, cursor)) place(placed, info, c, random, cursor);
     placed_.push_back(placed);
     for (std::size_t i = 0; i < placed.pieces; ++i) {
       const Placed::Piece piece = placed.piece(i);
@@ -244,8 +244,11 @@ Stage::~Stage() {
     }
 }
 
-bool Stage::place_far_rows(Placed& placed, std::size_t most_bytes, Random& random, std::size_t& cursor) const {
-  const Shape& shape = placed.shape;
+bool Stage::place_far_rows(Placed& placed, const TensorInfo& info, std::size_t most_bytes, Random& random,
+                           std::size_t& cursor) const {
+  const bool column_major = !info.unit_inner_stride && placed.shape.rank() == 2 && random.chance(0.5);
+  Shape shape = placed.shape;
+  if (column_major) std::swap(shape[0], shape[1]);
   const std::size_t size = size_of(placed.dtype);
   const auto unit = static_cast<Index>(unit_of(placed.dtype) / size);
   std::vector<int> axes;  // candidates: two or more groups of rows, and at most kMaxPieces
@@ -273,12 +276,13 @@ bool Stage::place_far_rows(Placed& placed, std::size_t most_bytes, Random& rando
   const auto apart = static_cast<std::size_t>(strides[far] - inside) * size;
   if (strides[far] < inside || apart < 4 * kPage) return false;  // pieces would meet
   for (int axis = far - 1; axis >= 0; --axis) strides[axis] = strides[axis + 1] * shape[axis + 1];
+  if (column_major) std::swap(strides[0], strides[1]);
   Placed wide = placed;
   wide.strides = strides;
   wide.region = cursor + kPage;
   wide.data = round_up(wide.region + kPage, kAlignment);
   wide.pieces = static_cast<std::size_t>(groups);
-  wide.piece_step = static_cast<std::size_t>(strides[far]) * size;
+  wide.piece_step = static_cast<std::size_t>(strides[column_major ? 1 - far : far]) * size;
   wide.piece_bytes = static_cast<std::size_t>(inside) * size;
   wide.region_bytes = wide.piece(wide.pieces - 1).end - wide.region;
   const std::size_t end = wide.region + wide.region_bytes + kPage;

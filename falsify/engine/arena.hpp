@@ -101,7 +101,8 @@ class Stage {
   void place(Placed& placed, const TensorInfo& info, const Case& c, Random& random, std::size_t& cursor);
   /// Lays the tensor out behind `cursor` with rows far apart. Returns false if it has too few or too many rows, or if
   /// the arena has no room.
-  bool place_far_rows(Placed& placed, std::size_t most_bytes, Random& random, std::size_t& cursor) const;
+  bool place_far_rows(Placed& placed, const TensorInfo& info, std::size_t most_bytes, Random& random,
+                      std::size_t& cursor) const;
 
   /// An element, by its offset from element 0, whose bits differ from those before the call.
   struct Changed {

@@ -132,6 +132,12 @@ bool valid(const OpDescriptor& op, const std::vector<Index>& dims) {
   return corrected == dims;
 }
 
+std::size_t count_of_values(const Case& c) {
+  std::size_t count = 0;
+  for (const auto& list : c.values) count += list.size();
+  return count;
+}
+
 std::string describe_extents(const OpDescriptor& op, const std::vector<Index>& dims,
                              const std::vector<double>& params) {
   std::string text;

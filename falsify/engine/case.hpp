@@ -84,8 +84,10 @@ struct Case {
   }
 };
 
-/// Largest number of input values of a case that lists them: more are neither shrunk one by one nor written out.
+/// Largest number of input values of a case that lists them: more are neither simplified one by one nor written out.
 inline constexpr std::size_t kMaxValues = 64;
+/// Returns the number of a case's explicit values.
+std::size_t count_of_values(const Case& c);
 
 /// Lowers each dim to the nearest multiple that the operation requires, within its limits.
 void make_valid(const OpDescriptor& op, std::vector<Index>& dims);

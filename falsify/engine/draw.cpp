@@ -11,6 +11,7 @@
 #include <numeric>
 
 #include "falsify/engine/inputs.hpp"
+#include "falsify/engine/joint.hpp"
 
 namespace assay::falsify {
 namespace {
@@ -494,6 +495,43 @@ std::vector<Index> smaller(Index value, Index least) {
   return list;
 }
 
+/// True if the dims are valid and every integer of the inputs is within their range.
+bool allows(const OpDescriptor& op, const Case& c) {
+  if (!valid(op, c.dims)) return false;
+  for (std::size_t t = 0; t < c.values.size(); ++t) {
+    const TensorInfo& info = op.tensors[t];
+    if (info.least == nullptr || c.values[t].empty()) continue;
+    const auto [least, most] = std::ranges::minmax(c.values[t]);
+    if (least < static_cast<float>(info.least(c.dims)) || most > static_cast<float>(info.most(c.dims))) return false;
+  }
+  return true;
+}
+
+/// Appends the case without a part of one dim, and without the values there: either half, the last place, the first.
+void cut(const OpDescriptor& op, const Case& c, std::vector<Case>& out) {
+  for (std::size_t d = 0; d < c.dims.size(); ++d) {
+    const Index n = c.dims[d], step = op.dims[d].multiple;
+    for (const auto& [begin, end] :
+         {std::pair{n / 2 / step * step, n}, {Index{0}, n - n / 2 / step * step}, {Index{0}, n - step}, {step, n}}) {
+      if (end - begin >= n || end - begin < std::max<Index>(op.dims[d].min, 1)) continue;
+      Places kept{d, {}};
+      for (Index at = begin; at < end; ++at) kept.at.push_back(at);
+      Case next = c;
+      next.dims[d] = end - begin;
+      next.region = -1;
+      bool fits = true;
+      for (std::size_t t = 0; fits && t < c.values.size(); ++t) {
+        if (c.values[t].empty()) continue;
+        const std::vector<std::size_t> from = sampled_positions(op.tensors[t], c.dims, kept);
+        fits = static_cast<Index>(from.size()) == op.tensors[t].shape(next.dims).size();
+        next.values[t].resize(from.size());
+        std::ranges::transform(from, next.values[t].begin(), [&](std::size_t at) { return c.values[t].at(at); });
+      }
+      if (fits && allows(op, next)) out.push_back(std::move(next));
+    }
+  }
+}
+
 void simplify_values(const OpDescriptor& op, const Case& c, std::vector<Case>& out) {
   const auto with = [&](std::size_t t, std::size_t i, float value) {
     Case next = c;
@@ -585,7 +623,8 @@ const DrawSpec& draw_spec(std::string_view by) {
 std::vector<Case> simpler(const OpDescriptor& op, const DrawSpec& spec, const Case& c) {
   std::vector<Case> list;
   if (!c.values.empty()) {
-    simplify_values(op, c, list);
+    cut(op, c, list);
+    if (count_of_values(c) <= kMaxValues) simplify_values(op, c, list);
     return list;
   }
   const auto with = [&](auto change) {

@@ -38,8 +38,8 @@ struct OtherFailures {
   explicit OtherFailures(const std::vector<ObligationResult>& obligations) {
     for (const ObligationResult& o : obligations) {
       if (!o.counterexample) continue;
-      const CheckKind sort = check_kind(o.info->by);
-      oracle = oracle || sort == CheckKind::exact || sort == CheckKind::differential;
+      const CheckKind check = check_kind(o.info->by);
+      oracle = oracle || check == CheckKind::exact || check == CheckKind::differential;
       usual = usual || o.info->by == "exact" || o.info->by == "differential";
       unsteady = unsteady || o.counterexample->race || (o.info->by == "determinism" && o.counterexample->of_bits);
     }
@@ -58,16 +58,16 @@ struct OtherFailures {
 ///  7  the same value in special inputs, in a check of everything, or at large sizes if usual ones fail too.
 int rank(const ObligationResult& o, const OtherFailures& fails) {
   const Finding& f = o.counterexample->finding;
-  const CheckKind sort = check_kind(o.info->by);
+  const CheckKind check = check_kind(o.info->by);
   if (is_call_failure(f) || f.kind == Finding::Kind::not_written) return 0;
-  const bool each_is_right = f.call && f.call->of > 1 && !f.call->alone && sort != CheckKind::special;
+  const bool each_is_right = f.call && f.call->of > 1 && !f.call->alone && check != CheckKind::special;
   if (each_is_right && (!fails.oracle || o.info->by == "determinism")) return 1;
-  if (sort == CheckKind::relation && !fails.unsteady && is_of_the_relation(*o.counterexample)) return 2;
+  if (check == CheckKind::relation && !fails.unsteady && is_of_the_relation(*o.counterexample)) return 2;
   if (o.info->by == "large" && fails.usual) return 7;
-  if (sort == CheckKind::exact) return 3;
-  if (sort == CheckKind::differential) return 4;
-  if (sort == CheckKind::special && !fails.oracle) return 5;
-  return sort == CheckKind::relation ? 6 : 7;
+  if (check == CheckKind::exact) return 3;
+  if (check == CheckKind::differential) return 4;
+  if (check == CheckKind::special && !fails.oracle) return 5;
+  return check == CheckKind::relation ? 6 : 7;
 }
 
 /// Breaks ties: `frame`, the check of the call as such, comes first, and `postconditions` last.

@@ -18,6 +18,7 @@ using Clock = std::chrono::steady_clock;
 constexpr Index kExhaustive = 4;  // dims up to this are searched exhaustively, if the descent gets there
 constexpr int kSeeds = 2;         // draws of each strategy and layout in that search
 constexpr std::chrono::seconds kExhaustiveTime{1};
+constexpr std::size_t kMaxCut = std::size_t{1} << 16;  // values of a case that is cut
 
 class Search {
  public:
@@ -146,11 +147,13 @@ Shrunk shrink(const OpDescriptor& op, const ObligationInfo& obligation, const rc
     return restrict_integers(op, kernel, make_problem(op, x, kernel.arithmetic, kernel.storage)).values;
   };
   fixed.values = values_of(c);
-  std::size_t count = 0;
-  for (const auto& list : fixed.values) count += list.size();
-  if (count > 0 && count <= kMaxValues && search.fails(fixed)) {
-    c = search.descend(shrinkable(op, spec, fixed));
-    c.values = values_of(c);  // integers fixed by the kernel cannot be simplified further
+  // A failure that depends on a value is lost when smaller dims draw other values: cut them with theirs.
+  if (const std::size_t count = count_of_values(fixed); count > 0 && count <= kMaxCut && search.fails(fixed)) {
+    fixed = search.descend(shrinkable(op, spec, fixed));
+    if (count_of_values(fixed) <= kMaxValues) {
+      c = fixed;
+      c.values = values_of(c);  // integers fixed by the kernel cannot be simplified further
+    }
   }
   shrunk.smallest = c;
   shrunk.tried = search.tried;

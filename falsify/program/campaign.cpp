@@ -6,6 +6,7 @@
 #include "core/errors.hpp"
 #include "falsify/engine/percentile.hpp"
 #include "falsify/engine/report.hpp"
+#include "falsify/program/check.hpp"
 #include "falsify/program/system.hpp"
 
 namespace assay::falsify {
@@ -35,6 +36,8 @@ Outcome outcome_of(const SystemObligation& obligation, const SystemTrial& trial)
     return failure(Finding::Kind::contract, e);
   } catch (const DeviceError& e) {
     return failure(Finding::Kind::error, e);
+  } catch (const WrongStep& e) {
+    return failure(e.fault.finding.kind, e);
   }
 }
 

@@ -5,12 +5,14 @@
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
+#include <cstdlib>
 #include <cstring>
 #include <deque>
 #include <functional>
 #include <mutex>
 #include <thread>
 
+#include "core/errors.hpp"
 #include "core/half.hpp"
 #include "falsify/engine/joint.hpp"
 #include "falsify/engine/trial.hpp"
@@ -133,6 +135,132 @@ class Crew {
 constexpr double kShort = 1e-4;
 /// Elements that a step reads above which it is judged before the next one runs, for want of memory.
 constexpr std::size_t kMany = std::size_t{1} << 24;
+/// What surrounds each tensor of a rehearsal, and how far to the next one: a kernel that counts rows for columns writes
+/// far from its results.
+constexpr std::byte kSentinel{0x5b};
+constexpr std::size_t kSlack = std::size_t{1} << 16, kAlignment = 256;
+/// Bytes of an operand that is not copied: those of tables of whole models, whose copies would cost more than the step.
+constexpr std::size_t kTable = std::size_t{1} << 26;
+
+/// Runs a step on copies of its tensors, between sentinels.
+class Rehearsal {
+ public:
+  explicit Rehearsal(Device& device) : device_(device) {}
+
+  struct Stray {
+    std::size_t tensor;
+    Finding finding;
+  };
+  /// Returns what the step does besides writing its results. `contents` gives the bytes of a tensor, null for zeros.
+  std::optional<Stray> run(const OpDescriptor& op, const Kernel& kernel, const Call& of,
+                           const std::function<const std::byte*(const Tensor&)>& contents) {
+    Call call = of;
+    std::vector<std::size_t> places;
+    std::size_t bytes = kSlack;
+    const auto stays = [&](std::size_t t) {
+      const Tensor& tensor = of.tensors[t];
+      return tensor.shape.size() == 0 ||
+             (op.tensors[t].role == Role::in && tensor.data != nullptr && stretch_of(tensor) > kTable);
+    };
+    for (std::size_t t = 0; t < call.tensors.size(); ++t) {
+      const Tensor& tensor = call.tensors[t];
+      places.push_back(bytes);
+      if (stays(t)) continue;
+      bytes += (stretch_of(tensor) + kAlignment - 1) / kAlignment * kAlignment + kSlack;
+    }
+    if (bytes > device_.largest_buffer() || !reserve(bytes)) return {};
+    // All is sentinels between two rehearsals: to fill it again would cost more than a small step.
+    std::byte* const memory = static_cast<std::byte*>(memory_.address());
+    std::byte* const staged = device_.host_visible() ? memory : staged_.data();
+    std::vector<Bytes> read(call.tensors.size());
+    for (std::size_t t = 0; t < call.tensors.size(); ++t) {
+      Tensor& tensor = call.tensors[t];
+      if (stays(t)) continue;
+      const std::byte* const now = contents(tensor);
+      const std::size_t size = size_of(tensor.dtype);
+      const bool reads = op.tensors[t].role == Role::in,
+                 flips = reads && tensor.dtype != DType::i32;  // these are places
+      std::byte* const first = staged + places[t];
+      each_stretch(tensor, [&](std::size_t at, std::size_t count) {
+        if (now != nullptr) std::copy_n(now + at, count, first + at);
+        else std::fill_n(first + at, count, std::byte{});
+        for (std::size_t sign = size - 1; flips && sign < count; sign += size) first[at + sign] ^= std::byte{0x80};
+      });
+      if (reads) read[t].assign(first, first + stretch_of(tensor));
+      tensor.data = memory + places[t];
+    }
+    if (!device_.host_visible()) device_.upload(memory, staged, bytes);
+    kernel.run(call, device_);
+    device_.synchronize();
+    std::byte* after = memory;
+    if (!device_.host_visible()) {
+      after_.resize(bytes);
+      device_.download(after = after_.data(), memory, bytes);
+    }
+    std::optional<Stray> stray;
+    for (std::size_t t = 0; t < call.tensors.size(); ++t) {
+      const Tensor& tensor = call.tensors[t];
+      if (stays(t)) continue;
+      std::byte* const now = after + places[t];
+      if (const auto at = read[t].empty() ? std::nullopt : difference(tensor, now, read[t].data()); at && !stray)
+        stray = changed(t, tensor, *at, now, read[t].data());
+      for (std::byte* all : {after, staged})
+        each_stretch(tensor,
+                     [&](std::size_t at, std::size_t count) { std::fill_n(all + places[t] + at, count, kSentinel); });
+    }
+    if (after[0] == kSentinel && std::memcmp(after, after + 1, bytes - 1) == 0) return stray;
+    const std::byte* const begin = after;
+    const auto at = std::find_if(begin, begin + bytes, [](std::byte b) { return b != kSentinel; }) - begin;
+    std::fill_n(after, bytes, kSentinel);
+    std::optional<std::size_t> nearest;  // the last result that begins before it, or the first one
+    for (std::size_t t = 0; t < call.tensors.size(); ++t)
+      if (op.tensors[t].role != Role::in && (!nearest || std::cmp_less_equal(places[t], at))) nearest = t;
+    if (stray || !nearest) return stray;
+    const auto distance = at - static_cast<std::ptrdiff_t>(places[*nearest]);
+    return Stray{*nearest,
+                 named(Finding::Kind::out_of_bounds,
+                       fmt::format("it writes outside of its results, {} bytes {} the first element of {}",
+                                   std::abs(distance), distance < 0 ? "before" : "behind", op.tensors[*nearest].name))};
+  }
+
+ private:
+  static Finding named(Finding::Kind kind, std::string message) { return {kind, std::move(message), {}, {}}; }
+
+  static Stray changed(std::size_t t, const Tensor& tensor, Index n, const std::byte* now, const std::byte* want) {
+    const std::size_t at = byte_of(tensor, n);
+    Finding finding = named(Finding::Kind::out_of_bounds, "");
+    finding.index = index_of(tensor.shape, static_cast<std::size_t>(n));
+    finding.got = element(tensor.dtype, now + at), finding.want = element(tensor.dtype, want + at);
+    finding.message =
+        fmt::format("it changed what it only reads (of a copy; got {}, want {})", finding.got, finding.want);
+    return {t, std::move(finding)};
+  }
+
+  /// Calls f(first byte, number) for each stretch without a gap.
+  template <class F>
+  static void each_stretch(const Tensor& tensor, F f) {
+    if (is_dense(tensor)) return f(std::size_t{0}, stretch_of(tensor));
+    for (Index n = 0; n < tensor.shape.size(); ++n) f(byte_of(tensor, n), size_of(tensor.dtype));
+  }
+
+  /// Returns false where the device has no memory beside the session's.
+  bool reserve(std::size_t bytes) {
+    if (memory_.bytes() >= bytes) return true;
+    memory_ = {};
+    try {
+      memory_ = device_.allocate(bytes);
+    } catch (const Unavailable&) {
+      return false;
+    }
+    if (device_.host_visible()) std::fill_n(static_cast<std::byte*>(memory_.address()), bytes, kSentinel);
+    else staged_.assign(bytes, kSentinel);
+    return true;
+  }
+
+  Device& device_;
+  Buffer memory_;
+  Bytes staged_, after_;  ///< of a device that the host does not see
+};
 
 class Checker {
  public:
@@ -148,6 +276,10 @@ class Checker {
 
   CheckedRun run() {
     each_value_that_lasts([&](Value v, const Tensor& tensor) { remember(v, tensor, bytes_of(tensor)); });
+    const std::size_t steps = session_.program().steps.size();
+    for (std::size_t s = 0; s < steps && !checked_.fault; ++s) rehearse(s);
+    each_value_that_lasts([&](Value v, const Tensor& tensor) { restore(v, tensor); });
+    if (checked_.fault) return checked_;
     session_.run();
     std::vector<Bytes> whole;
     each_value_that_lasts([&](Value v, const Tensor& tensor) {
@@ -157,7 +289,6 @@ class Checker {
         whole.back().assign(bytes, bytes + stretch_of(tensor));
     });
     each_value_that_lasts([&](Value v, const Tensor& tensor) { restore(v, tensor); });
-    const std::size_t steps = session_.program().steps.size();
     judged_.resize(steps);
     for (std::size_t s = 0; s < steps && s < first_wrong_; ++s) check(s);
     crew_.finish();
@@ -287,6 +418,15 @@ class Checker {
     fail(s, step.tensors[static_cast<std::size_t>(wrong - step.op->tensors.begin())], *judged_[s].finding);
   }
 
+  /// Before the whole run, since a write beyond the results may end this process there. What a step only reads has the
+  /// other sign, so that a kernel that has put a number of its own there in an earlier run changes it again.
+  void rehearse(std::size_t s) {
+    const program::Step& step = session_.program().steps[s];
+    const auto stray = rehearsal_.run(*step.op, session_.kernel(s), session_.call(s),
+                                      [&](const Tensor& tensor) { return bytes_of(tensor); });
+    if (stray) fail(s, step.tensors[stray->tensor], stray->finding);
+  }
+
   void check(std::size_t s) {
     const program::Step& step = session_.program().steps[s];
     const Call& call = session_.call(s);
@@ -331,6 +471,7 @@ class Checker {
   Device& device_;
   std::uint64_t seed_;
   Bytes downloaded_;
+  Rehearsal rehearsal_{device_};
   std::vector<Bytes> memory_;            ///< of each storage: what the host and the steps so far have put there
   std::vector<bool> is_written_;         ///< of each storage: some step writes to it
   std::vector<std::string> written_by_;  ///< of each storage: its last writer
@@ -345,10 +486,26 @@ class Checker {
 
 }  // namespace
 
+std::string describe(const StepFault& fault, std::size_t steps) {
+  if (fault.step >= steps) return fault.label;
+  return fmt::format("step {} of {}, {}", fault.step + 1, steps, fault.label);
+}
+
 CheckedRun check_steps(Session& session, std::uint64_t seed) { return Checker(session, seed).run(); }
 
 WrongStep::WrongStep(const StepFault& of)
     : std::runtime_error(fmt::format("{}: {}: {}", of.label, of.value, of.finding.message)), fault(of) {}
+
+void expect_in_its_place(const program::Step& step, const Kernel& kernel, Device& device) {
+  Call call{step.dims, step.params, {}};
+  for (const TensorInfo& t : step.op->tensors) {
+    const Shape shape = t.shape(step.dims);
+    call.tensors.push_back({t.storage ? kernel.storage : t.dtype, nullptr, shape, row_major_strides(shape)});
+  }
+  const auto stray = Rehearsal(device).run(*step.op, kernel, call, [](const Tensor&) { return nullptr; });
+  if (!stray) return;
+  throw WrongStep({0, program::describe(step), std::string(step.op->tensors[stray->tensor].name), stray->finding});
+}
 
 std::function<void(Session&)> steps_within_bounds(CheckedRun& all, std::uint64_t seed) {
   return [&all, seed](Session& session) {

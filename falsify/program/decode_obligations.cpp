@@ -2,9 +2,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "core/errors.hpp"
+#include "falsify/program/equations.hpp"
 #include "falsify/program/obligations.hpp"
 
 namespace assay::falsify {
@@ -131,7 +133,131 @@ class OnDevice {
   static Index chunk(const BlockCase& c) { return c.config.weights == WeightFormat::q4_k ? 0 : c.s; }
 };
 
+/// The logits behind the last of these tokens by the equations, and how far the decoder's may be off: its tokens came as
+/// chunks of these sizes, 1 for a step, through the kernels that it has chosen.
+Expected behind(const BlockCase& c, const Decoder& decoder, const Session& step, std::span<const std::int32_t> ids,
+                std::span<const Index> pieces, Index capacity) {
+  TransformerConfig config = c.config;
+  config.trains = false;
+  std::map<std::pair<std::size_t, bool>, std::vector<Bounded>> caches;
+  Expected expected{"logits", {}, {config.vocabulary}, {}, {}};
+  std::map<std::string, std::vector<double>> weights;
+  Index held = 0;
+  for (const Index rows : pieces) {
+    const DecodeProgram d = decode_program(config, 1, capacity, rows);
+    const Plan where = plan(d.program);
+    Execution<Bounded> run(d.program, where, Bounded(std::nan("")));
+    run.rounds_stores = true;
+    for_each_set_by_host(d.program, [&](Value v) {
+      if (d.program.storage_of(v).kind == Kind::parameter) write(run[v], numbers_of(c, d.program, v));
+    });
+    const auto part = ids.subspan(static_cast<std::size_t>(held), static_cast<std::size_t>(rows));
+    write(run[d.ids], taken(c, {part.begin(), part.end()}));
+    write(run[d.starts], {static_cast<double>(held)});
+    if (rows > 1) {
+      std::vector<double> places(part.size());
+      std::iota(places.begin(), places.end(), static_cast<double>(held));
+      if (d.positions) write(run[d.positions], places);
+      write(run[d.lengths], {static_cast<double>(held + rows)});
+    }
+    held += rows;
+    for (std::size_t layer = 0; layer < d.caches.size(); ++layer)
+      for (const bool values : {false, true})
+        if (const auto before = caches.find({layer, values}); before != caches.end())
+          std::ranges::copy(before->second, run[values ? d.caches[layer].values : d.caches[layer].keys].data());
+    const Session& of = rows > 1 ? *decoder.chunk_session() : step;
+    for (std::size_t s = 0; s < d.program.steps.size(); ++s) {
+      const ArithmeticScope scope(of.kernel(s).arithmetic);
+      run.run(d.program.steps[s]);
+    }
+    for (std::size_t layer = 0; layer < d.caches.size(); ++layer)
+      caches[{layer, false}] = read(run[d.caches[layer].keys]),
+                     caches[{layer, true}] = read(run[d.caches[layer].values]);
+    if (held < std::ssize(ids)) continue;
+    for (const Bounded& logit : read(run[d.logits])) expected.bound.push_back(logit.error);
+  }
+  // What is wanted is of all tokens at once, without caches.
+  const DecodeProgram names = decode_program(config, 1, capacity);
+  std::map<std::string, std::vector<long double>> numbers;
+  for_each_set_by_host(names.program, [&](Value v) {
+    if (names.program.storage_of(v).kind != Kind::parameter) return;
+    const std::vector<double> all = numbers_of(c, names.program, v);
+    numbers[names.program[v].name].assign(all.begin(), all.end());
+  });
+  for (const auto& [name, all] : whole_weights(c, names.program)) numbers[name].assign(all.begin(), all.end());
+  std::vector<double> places(ids.size());
+  std::iota(places.begin(), places.end(), 0);
+  const Equations<long double> equations(config, numbers, places, std::ssize(ids), std::ssize(ids));
+  const std::vector<long double> logits = equations.logits({ids.begin(), ids.end()});
+  expected.want.assign(logits.end() - config.vocabulary, logits.end());
+  return expected;
+}
+
 }  // namespace
+
+Outcome decoder_by_equations(const SystemTrial& trial) {
+  constexpr double kSmall = 0.01;  // of the rms
+  const BlockCase& c = trial.block();
+  Random random(derive(c.seed, "decoder"));
+  const Index capacity = 2 * c.s + random.between(4, 6);
+  OnDevice on(trial, c.batch, capacity);
+  const auto chunk = on.decoder.chunk_session() != nullptr ? c.s : Index{0};
+  std::vector<Tokens> held(static_cast<std::size_t>(c.batch));
+  std::vector<std::vector<Index>> pieces(held.size());
+  Outcome outcome;
+  const auto compare = [&](std::size_t b, std::span<const float> got, std::string_view when) {
+    const Expected want = behind(c, on.decoder, on.decoder.session(), held[b], pieces[b], capacity);
+    double squares = 0;
+    for (const double w : want.want) squares += w * w;
+    const double rms = std::sqrt(squares / static_cast<double>(want.want.size()));
+    for (std::size_t i = 0; i < want.want.size(); ++i) {
+      const double error = std::fabs(static_cast<double>(got[i]) - want.want[i]), bound = want.bound[i];
+      if (bound < kSmall * rms) {
+        ++outcome.elements;
+        outcome.nonzero += want.want[i] != 0;
+        outcome.zero_passes += want.want[i] != 0 && std::fabs(want.want[i]) <= bound;
+      }
+      if (error > 0 && std::isfinite(bound)) outcome.worst = std::max(outcome.worst, error / bound);
+      if (error <= bound || outcome.finding) continue;
+      outcome.kind = Outcome::Kind::falsified;
+      outcome.finding =
+          Finding{Finding::Kind::value, "", "logits", {static_cast<Index>(i)}, got[i], want.want[i], bound};
+      outcome.finding->message = fmt::format(
+          "sequence {} of {}, {}, behind {} tokens: got {:.9g}, want {:.9g} within {:.3g}, by the equations", b + 1,
+          c.batch, when, held[b].size(), got[i], want.want[i], bound);
+    }
+    trial.bounds += static_cast<std::int64_t>(want.want.size());
+  };
+  const auto prompt = [&](std::size_t b, Index count, std::string_view when) {
+    const Tokens ids = draw_tokens(c, random, count);
+    Index left = count;
+    for (; chunk > 1 && left > chunk; left -= chunk) pieces[b].push_back(chunk);
+    pieces[b].insert(pieces[b].end(), static_cast<std::size_t>(left), 1);
+    held[b].insert(held[b].end(), ids.begin(), ids.end());
+    compare(b, on.prompt(static_cast<Index>(b), ids), when);
+  };
+  const auto step = [&] {
+    Tokens ids = draw_tokens(c, random, c.batch);
+    for (std::size_t b = 1; b < ids.size(); ++b)
+      if (random.chance(0.5)) ids[b] = Decoder::kNone;
+    for (std::size_t b = 0; b < ids.size(); ++b)
+      if (ids[b] != Decoder::kNone) held[b].push_back(ids[b]), pieces[b].push_back(1);
+    const std::vector<float> logits = on.step(ids);
+    const auto words = static_cast<std::size_t>(c.config.vocabulary);
+    for (std::size_t b = 0; b < ids.size(); ++b)
+      if (ids[b] != Decoder::kNone) compare(b, std::span(logits).subspan(b * words, words), "in a step of all");
+  };
+  // A first prompt of more than a chunk; a step behind it; a chunk behind tokens, of a sequence that is not the first.
+  for (std::size_t b = 0; b < held.size(); ++b) prompt(b, b == 0 ? c.s + 1 : random.between(1, c.s + 1), "a prompt");
+  step();
+  const std::size_t last = held.size() - 1;
+  prompt(last, std::min<Index>(c.s + 1, capacity - std::ssize(held[last])), "a prompt behind tokens");
+  held[0].clear(), pieces[0].clear();
+  on.decoder.reset(0);
+  prompt(0, random.between(1, c.s + 1), "a prompt behind a reset");
+  step();
+  return outcome;
+}
 
 Outcome whole_prompt(const SystemTrial& trial) {
   const BlockCase& c = trial.block();

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
 
 #include "core/errors.hpp"
 #include "falsify/program/check.hpp"
@@ -155,8 +156,8 @@ Outcome checked(Session& session, std::uint64_t seed) {
   outcome.kind = Outcome::Kind::falsified;
   outcome.finding = run.fault->finding;
   outcome.finding->tensor = run.fault->value;
-  outcome.finding->message = fmt::format("step {} of {}, {}: {}", run.fault->step + 1, session.program().steps.size(),
-                                         run.fault->label, run.fault->finding.message);
+  outcome.finding->message =
+      fmt::format("{}: {}", describe(*run.fault, session.program().steps.size()), run.fault->finding.message);
   return outcome;
 }
 
@@ -185,16 +186,27 @@ Outcome two_passes(const SystemTrial& trial) {
   return outcome;
 }
 
+/// Two runs, whose gradients add up, and of which the second one finds the caches of the first.
 Outcome composed(const SystemTrial& trial) {
   OnDevice on(trial);
-  Execution<Bounded> bounded(on.d.program, on.session.plan(), Bounded(std::nan("")));
+  const Program& program = on.session.program();
+  const Program right = on.block.differentiated().program;
+  const Plan where = plan(right);
+  Execution<Bounded> bounded(right, where, Bounded(std::nan("")));
   bounded.rounds_stores = true;
-  set_all(bounded, on.d.program, on.c);
-  for (std::size_t s = 0; s < on.d.program.steps.size(); ++s) {
-    const ArithmeticScope scope(on.session.kernel(s).arithmetic);
-    bounded.run(on.d.program.steps[s]);
+  for (const int run : {0, 1}) {
+    set_all(bounded, right, on.c, run);
+    for (const Step& step : right.steps) {
+      const auto chosen = std::ranges::find(program.steps, step.label, &Step::label);
+      const ArithmeticScope scope(
+          chosen == program.steps.end()
+              ? current_arithmetic()
+              : on.session.kernel(static_cast<std::size_t>(chosen - program.steps.begin())).arithmetic);
+      bounded.run(step);
+    }
+    set_all(on.session, on.c, run);
+    on.session.run();
   }
-  on.session.run();
   Outcome outcome;
   const auto compare = [&](const std::string& name, Value v) {
     const std::vector<float> got = on.session.get<float>(v);
@@ -699,6 +711,72 @@ Outcome initialization(const SystemTrial& trial) {
   return outcome;
 }
 
+/// What the configuration says of a parameter of a step, if it does: not as the builder has it, and at any size.
+std::optional<double> configured(const BlockCase& c, const Step& step, std::string_view param) {
+  const TransformerConfig& t = c.config;
+  std::string_view op = step.op->name;
+  if (op.ends_with("_backward")) op.remove_suffix(std::string_view("_backward").size());
+  const auto is = [&](std::string_view of, std::string_view name) { return op == of && param == name; };
+  if ((op == "attention" || op == "attention_decode") && param == "scale")
+    return 1 / std::sqrt(static_cast<double>(t.head_dim));
+  if (is("attention", "causal")) return t.causal;
+  if (is("rope", "theta")) return t.theta;
+  if (op == "rope") return 0;  // halves turn, by exact angles
+  if (is("rmsnorm", "eps")) return t.eps;
+  if (is("lora_linear", "alpha")) return t.adapters.alpha;
+  if (is("residual_add", "alpha"))
+    return step.label.find("_proj.") == step.label.npos ? 1 : t.adapters.alpha / static_cast<double>(t.adapters.rank);
+  if (is("adamw_step", "lr")) return c.step.lr;
+  if (is("adamw_step", "eps")) return c.step.eps;
+  if (is("adamw_step", "weight_decay")) return c.step.weight_decay;
+  if (is("clip_grad_norm", "max_norm")) return c.step.max_norm;
+  return {};
+}
+
+/// The same of the extents of a tensor, -1 where the configuration says nothing; none of a tensor of which it says nothing.
+std::vector<Index> extents(const BlockCase& c, std::string_view op, std::string_view tensor) {
+  const TransformerConfig& t = c.config;
+  if (op.starts_with("attention")) {
+    std::vector<Index> heads = op == "attention_decode" ? std::vector<Index>{c.batch, 0, t.head_dim}
+                                                        : std::vector<Index>{c.batch, -1, 0, t.head_dim};
+    heads[heads.size() - 2] = tensor == "q" || tensor == "y" ? t.heads : t.kv_heads;
+    if (tensor == "q" || tensor == "k" || tensor == "v" || tensor == "y") return heads;
+  }
+  if (op == "rope" && tensor == "x") return {c.rows(), -1, t.head_dim};
+  if (op == "lora_linear" && tensor == "a") return {t.adapters.rank, -1};
+  if (op == "lora_linear" && tensor == "b") return {-1, t.adapters.rank};
+  return {};
+}
+
+}  // namespace
+
+Outcome as_configured(const SystemTrial& trial) {
+  const BlockCase& c = trial.block();
+  const Program p = altered(trial, Block(c).differentiated()).program;
+  Outcome outcome;
+  for (const Step& step : p.steps) {
+    for (std::size_t i = 0; i < step.params.size(); ++i) {
+      const std::string_view name = step.op->params[i].name;
+      if (const auto want = configured(c, step, name))
+        outcome &= holds(step.params[i] == *want, fmt::format("{}: {} is {}, and the configuration says {}",
+                                                              describe(step), name, step.params[i], *want));
+    }
+    for (std::size_t i = 0; i < step.tensors.size(); ++i) {
+      const Shape& shape = p[step.tensors[i]].shape;
+      const std::string_view name = step.op->tensors[i].name;
+      const std::vector<Index> wanted = extents(c, step.op->name, name);
+      if (shape.size() == 0) continue;  // no adapter
+      for (std::size_t axis = 0; axis < wanted.size(); ++axis)
+        outcome &= holds(wanted[axis] < 0 || shape[static_cast<int>(axis)] == wanted[axis],
+                         fmt::format("{}: {} is {}, and axis {} has {} by the configuration", describe(step), name,
+                                     to_string(shape), axis, wanted[axis]));
+    }
+  }
+  return outcome;
+}
+
+namespace {
+
 Outcome finite(const SystemTrial& trial) {
   OnDevice on(trial);
   initialize(on.session, trial.block().seed);
@@ -834,6 +912,19 @@ constexpr SystemObligation kObligations[] = {
      kHasBackward,
      false,
      &accumulated},
+    {{"FALSIFY-SYS-028",
+      "every constant and extent of a step is the configuration's, forward and backward, at any size", "as_configured",
+      "a constant that the builder takes from elsewhere, or only of some sizes"},
+     kEvery,
+     true,
+     &as_configured},
+    {{"FALSIFY-SYS-029",
+      "the decoder's logits are within the bound of the whole model on each sequence's tokens: ragged prompts in "
+      "chunks, tokens of some sequences, and prompts behind a reset",
+      "decoder", "a place, a length or a token that the host sets, or a kernel of the back end"},
+     kDecode,
+     false,
+     &decoder_by_equations},
     {{"FALSIFY-A1", "a weight of another shape is refused, a transposed one included", "wrong_shapes",
       "only numbers of elements are compared"},
      kAttendsOrDecodes,

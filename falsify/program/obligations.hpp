@@ -23,10 +23,14 @@ Outcome holds(bool claim, std::string sentence);
 /// Judges the rows of the wiring that have this claim, in double.
 Outcome of_rows(const SystemTrial& trial, std::string_view claim);
 
+/// Holds the constants and extents of every step to the case's configuration.
+Outcome as_configured(const SystemTrial& trial);
+
 // Of decoding (decode_obligations.cpp).
 Outcome whole_prompt(const SystemTrial& trial);
 Outcome other_sequences(const SystemTrial& trial);
 Outcome after_reset(const SystemTrial& trial);
 Outcome full_cache(const SystemTrial& trial);
+Outcome decoder_by_equations(const SystemTrial& trial);
 
 }  // namespace assay::falsify

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -118,6 +119,7 @@ class StepExecution {
 
   Execution<T> memory;
   std::vector<Arithmetic> arithmetic;  ///< of the kernel of each step; empty: float32's
+  std::optional<double> lr;            ///< of the next updates, in place of the case's
   /// Bounds are scaled by 2^-29 afterwards, and are to hold for double.
   bool of_double = false;
 
@@ -132,6 +134,7 @@ class StepExecution {
       program::Step step = m_.program.steps[s];
       set_param(step, "update.scale", 0, 1 / static_cast<double>(samples_));
       set_param(step, "update.adamw_step", 5, static_cast<double>(steps_));
+      if (lr) set_param(step, "update.adamw_step", 0, *lr);
       run(applied_, s, step);
     }
   }

@@ -157,9 +157,8 @@ Outcome steps(const SystemTrial& trial) {
     if (!run.fault || outcome.finding) return;
     outcome.kind = Outcome::Kind::falsified, outcome.finding = run.fault->finding;
     outcome.finding->tensor = run.fault->value;
-    outcome.finding->message =
-        fmt::format("{}, step {} of {}, {}: {}", program, run.fault->step + 1, session.program().steps.size(),
-                    run.fault->label, run.fault->finding.message);
+    outcome.finding->message = fmt::format("{}, {}: {}", program, describe(*run.fault, session.program().steps.size()),
+                                           run.fault->finding.message);
   });
   // The last of the runs is checked: it adds to what others have left.
   const MicroBatches batches = samples_of(on.c, 0);
@@ -171,7 +170,8 @@ Outcome steps(const SystemTrial& trial) {
   return outcome;
 }
 
-/// R16: the trainer of this back end against the formulas' bounds, with the kernels that it has chosen.
+/// R16: the trainer of this back end against the formulas' bounds, with the kernels that it has chosen. Between its steps
+/// the host sets another learning rate, evaluates, and takes a step that is skipped.
 Outcome composed(const SystemTrial& trial) {
   constexpr double kSmall = 0.01;  // of the rms
   OnDevice on(trial);
@@ -208,6 +208,17 @@ Outcome composed(const SystemTrial& trial) {
     trial.bounds += static_cast<std::int64_t>(want.size());
   };
   for (const int number : {0, 1}) {
+    if (number == 1) {
+      const double lr = 0.5 * on.c.step.lr + 0.004;
+      on.trainer.set_lr(lr), bounded.lr = lr;
+      on.trainer.evaluate(samples_of(on.c, 2)[0]);
+      Gradients lost = on.trainer.gradients();
+      std::ranges::fill(lost.sums, std::numeric_limits<float>::infinity());
+      lost.samples = 1;
+      on.trainer.set_gradients(lost);
+      outcome &= holds(on.trainer.apply().skipped && on.trainer.skipped() == 1 && on.trainer.samples() == 0,
+                       "a gradient that is not finite is not skipped");
+    }
     const Update update = on.step(number);
     if (number == 0)
       for (const char* program : {"gradients", "norm", "update"})
@@ -770,8 +781,10 @@ constexpr SystemObligation kObligations[] = {
      kStep,
      false,
      &updates},
-    {{"FALSIFY-SYS-004", "on the device, two steps are within the bound of the whole programs", "composed",
-      "a kernel of the back end, or what the host does between the programs"},
+    {{"FALSIFY-SYS-004",
+      "on the device, two steps of different learning rates are within the bound of the whole programs, with an "
+      "evaluation and a skipped step between them",
+      "composed", "a kernel of the back end, or what the host does between the programs"},
      kStep,
      false,
      &composed},
@@ -819,6 +832,12 @@ constexpr SystemObligation kObligations[] = {
      kStep,
      false,
      &not_finite},
+    {{"FALSIFY-SYS-028",
+      "every constant and extent of a step is the configuration's, forward, backward and update, at any size",
+      "as_configured", "a constant that the builder takes from elsewhere, or only of some sizes"},
+     kStep,
+     true,
+     &as_configured},
     {{"F-CLASS-001", "each sample has a finite logit for each class, the same ones in training and evaluation",
       "logits", "the head, or a forward pass of evaluation's own"},
      kStep,

@@ -7,6 +7,7 @@
 
 #include "core/errors.hpp"
 #include "falsify/engine/joint.hpp"
+#include "falsify/program/check.hpp"
 #include "falsify/program/step.hpp"
 
 namespace assay::falsify {
@@ -483,6 +484,24 @@ Case draw(const System& system, bool small, std::uint64_t seed, std::span<const 
   n["biases"] = !biased ? 0 : sets.chance(0.5) ? 7 : static_cast<double>(sets.below(128));
   n["head_norms"] = !normed ? 0 : sets.chance(0.5) ? 3 : static_cast<double>(sets.below(4));
   n["classes"] = static_cast<double>(sets.between(2, small ? 4 : 40)), n["multi_label"] = sets.chance(0.5);
+  // Constants may depend on a size, and a layer may read one that is not the one before it. Such cases have few rows,
+  // and cost as much as others.
+  Random few(derive(seed, "three layers, heads of models in use"));
+  if (small && few.chance(0.2)) {
+    n["layers"] = 3;
+    n["batch"] = 1, n["s"] = std::min(n["s"], 2.0), n["length"] = std::min(n["length"], n["s"]);
+  } else if (small && few.chance(0.125)) {
+    constexpr std::pair<int, int> kHeadsInUse[] = {{1, 1}, {1, 2}, {1, 4}, {2, 4}, {1, 7}, {2, 14}, {8, 32}};
+    // A training step takes many passes.
+    const auto [kv, all] = kHeadsInUse[few.below(system.part == BlockPart::step ? 4 : std::size(kHeadsInUse))];
+    constexpr int kHeadDims[] = {64, 80, 96, 128};
+    constexpr double kThetas[] = {10000, 500000, 1000000};
+    n["kv_heads"] = kv, n["heads"] = all, n["head_dim"] = kHeadDims[few.below(std::size(kHeadDims))];
+    n["theta"] = kThetas[few.below(std::size(kThetas))], n["eps"] = few.chance(0.5) ? 1e-6 : 1e-5;
+    n["rank"] = few.chance(0.5) ? 8 : 2, n["alpha"] = few.chance(0.5) ? 16 : 32;
+    n["hidden"] = std::min(n["hidden"], 4.0), n["layers"] = 1;
+    n["batch"] = 1, n["s"] = std::min(n["s"], 2.0), n["length"] = std::min(n["length"], n["s"]);
+  }
   Case c;
   c.seed = random.bits();
   n["frozen"] = random.chance(0.25);
@@ -501,6 +520,7 @@ Case draw(const System& system, bool small, std::uint64_t seed, std::span<const 
     n["weight_decay"] = random.chance(0.3) ? 0 : 0.1;
     n["max_norm"] = random.chance(0.3) ? 0 : random.chance(0.5) ? 0.03125 : 1;
     n["adam_eps"] = random.chance(0.5) ? 1e-8 : 1e-3;
+    if (small && n["head_dim"] >= 64) n["batch"] = std::min(n["batch"], 2.0), n["micro_batches"] = 1;
   }
   if (system.part == BlockPart::decode) {
     const bool chunk = random.chance(0.4), packed = random.chance(0.5);
@@ -541,6 +561,26 @@ Case draw(const System& system, bool small, std::uint64_t seed, std::span<const 
     if (system.op.params[p].name == "theta" && now.dim("head_dim", 2) % 2 != 0) c.params[p] = 0;
     else if (system.op.params[p].name == "weights" && c.params[p] == 2 && now.dim("batch", 1) * now.dim("s", 1) > 1)
       c.params[p] = 1;
+  return c;
+}
+
+Case gradient_case(const System& system, int number, std::uint64_t seed) {
+  if (number > 3) return draw(system, true, derive(seed, fmt::format("gradient {}", number)));
+  Case c = everything(system, number == 1);
+  const auto dim = [&](std::string_view name, Index extent) {
+    const auto at = std::ranges::find(system.op.dims, name, &DimInfo::name);
+    if (at != system.op.dims.end()) c.dims[static_cast<std::size_t>(at - system.op.dims.begin())] = extent;
+  };
+  const auto param = [&](std::string_view name, double value) {
+    const auto at = std::ranges::find(system.op.params, name, &ParamInfo::name);
+    if (at != system.op.params.end()) c.params[static_cast<std::size_t>(at - system.op.params.begin())] = value;
+  };
+  if (number > 1) dim("batch", 1), dim("layers", 1);
+  if (number == 2) dim("kv_heads", 2), dim("heads", 2), param("biases", 127), param("causal", 0);
+  if (number == 3) {
+    dim("s", 1), dim("length", 1), dim("kv_heads", 1), dim("heads", 3), dim("head_dim", 2);  // as wide as hidden
+    param("adapters", 0), param("head_norms", 0);
+  }
   return c;
 }
 
@@ -613,8 +653,10 @@ std::optional<Case> draw_practice(const System& system, Backend backend, int num
 }
 
 SessionOptions SystemTrial::options() const {
-  return {.choose = [kernel = kernel_.of_steps()](const Step& step) {
-    return kernel != nullptr && step.op->name == kernel->op ? kernel : nullptr;
+  return {.choose = [kernel = kernel_.of_steps(), &device = on()](const Step& step) -> const Kernel* {
+    if (kernel == nullptr || step.op->name != kernel->op) return nullptr;
+    expect_in_its_place(step, *kernel, device);
+    return kernel;
   }};
 }
 

@@ -65,6 +65,10 @@ std::vector<std::pair<std::string_view, Case>> mutated_cases(const System& syste
 /// (not kDrawnSmall) stay.
 Case draw(const System& system, bool small, std::uint64_t seed, std::span<const Index> given = {});
 
+/// The cases of a gradient check: everything at once; everything else once, a bias on every projection, one key-value head
+/// or as many as query heads, one position, and a width of all heads that is hidden's; and drawn ones.
+Case gradient_case(const System& system, int number, std::uint64_t seed);
+
 /// Draws a case of a layer that is in use, if it is the turn of one. It has few rows: as many as the back end affords, by
 /// a cost that is a function of the dims and of no clock.
 std::optional<Case> draw_practice(const System& system, Backend backend, int number, std::uint64_t seed);

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <cmath>
 #include <complex>
+#include <limits>
 #include <map>
+#include <numeric>
 
 #include "falsify/program/equations.hpp"
 
@@ -99,11 +101,12 @@ Wiring::Wiring(const BlockCase& c) : case_(c), block_(c), d_(block_.differentiat
   const std::vector<std::vector<Bounded>> bounded = results<Bounded>(right(), Bounded(std::nan("")));
   for (std::size_t row = 0; row < expected_.size(); ++row)
     for (std::size_t i = 0; i < bounded[row].size(); ++i)  // what is wanted is rounded to double
-      expected_[row].bound.push_back(0x1p-29 * bounded[row][i].error + 0x1p-53 * std::fabs(expected_[row].want[i]));
+      expected_[row].bound[i] += 0x1p-29 * bounded[row][i].error + 0x1p-53 * std::fabs(expected_[row].want[i]);
 }
 
 void Wiring::expect(std::string name, std::string_view claim, Value of, const std::vector<long double>& want) {
-  expected_.push_back({std::move(name), claim, d_.program[of].shape, {want.begin(), want.end()}, {}});
+  expected_.push_back(
+      {std::move(name), claim, d_.program[of].shape, {want.begin(), want.end()}, std::vector<double>(want.size(), 0)});
 }
 
 void Wiring::expect_gradients() {
@@ -113,7 +116,20 @@ void Wiring::expect_gradients() {
   const std::vector<Value> leaves = block_.leaves();
   std::vector<std::vector<long double>> gradients;
   Equations<Lifted>::Trace trace;
-  for (const Value leaf : leaves) gradients.emplace_back(static_cast<std::size_t>(d_.program[leaf].shape.size()));
+  // Each derivative costs a forward pass: of wide heads, those of a few elements of each leaf are wanted.
+  constexpr Index kWide = 256;
+  constexpr std::size_t kFew = 3;
+  std::vector<std::vector<std::size_t>> wanted;
+  for (const Value leaf : leaves) {
+    const auto size = static_cast<std::size_t>(d_.program[leaf].shape.size());
+    gradients.emplace_back(size);
+    std::vector<std::size_t>& own = wanted.emplace_back(size);
+    std::iota(own.begin(), own.end(), 0);
+    if (c.config.heads * c.config.head_dim < kWide || c.part == BlockPart::feed_forward) continue;
+    Random random(derive(c.seed, "wanted of " + d_.program[leaf].name));
+    for (std::size_t n = 0; n < std::min(kFew, size); ++n) std::swap(own[n], own[n + random.below(size - n)]);
+    own.resize(std::min(kFew, size));
+  }
   for (std::size_t run = 0; run < kRuns; ++run) {
     std::map<std::string, std::vector<double>> numbers;
     std::map<std::string, std::vector<Lifted>> lifted;
@@ -129,7 +145,7 @@ void Wiring::expect_gradients() {
     const std::vector<double>& upstream = numbers.at(d_.program[d_.upstream[0]].name);
     for (std::size_t leaf = 0; leaf < leaves.size(); ++leaf) {
       std::vector<Lifted>& elements = lifted.at(d_.program[leaves[leaf]].name);
-      for (std::size_t e = 0; e < elements.size(); ++e) {
+      for (const std::size_t e : wanted[leaf]) {
         elements[e].derivative = 1;
         const std::vector<Lifted> dy = by_equations<Lifted>(c, lifted, numbers);
         elements[e].derivative = 0;
@@ -137,8 +153,13 @@ void Wiring::expect_gradients() {
       }
     }
   }
-  for (std::size_t leaf = 0; leaf < leaves.size(); ++leaf)
+  for (std::size_t leaf = 0; leaf < leaves.size(); ++leaf) {
     expect(d_.program[leaves[leaf]].name, kGradients, leaves[leaf], gradients[leaf]);
+    std::vector<double>& bound = expected_.back().bound;
+    std::vector<double> of_wanted(bound.size(), std::numeric_limits<double>::infinity());
+    for (const std::size_t e : wanted[leaf]) of_wanted[e] = 0;
+    bound = of_wanted;
+  }
   for (const Activation& a : block_.activations) {
     std::vector<long double> want;
     for (const Lifted& element : trace.at(a.name)) want.push_back(element.value);
@@ -314,6 +335,7 @@ std::vector<Expected> Wiring::by_complex_step() const {
     }
     for (std::size_t leaf = 0; leaf < leaves.size(); ++leaf)
       for (std::size_t e = 0; e < gradients[leaf].want.size(); ++e) {
+        if (std::isinf(gradients[leaf].bound[e])) continue;  // it is not wanted, or not known
         Complex& element = execution[leaves[leaf]].data()[e];
         element.imag(kStep);
         execution.run();

@@ -12,7 +12,7 @@ namespace assay::falsify {
 /// eps, and upstream gradients near x itself, which the projection almost cancels.
 void rmsnorm_backward::make_inputs(Problem& problem, Strategy strategy, Random& random) {
   const Index rows = problem.dims[0], n = problem.dims[1];
-  const double eps = random.chance(0.5) ? 1e-6 : random.chance(0.5) ? 1e-5 : 1e-2;
+  const double eps = random.chance(0.5) ? 1e-6 : random.chance(0.5) ? 1e-5 : random.chance(0.5) ? 1e-2 : 1e-8;
   std::vector<float>&x = problem.values[0], &weight = problem.values[1], &rrms = problem.values[2],
   &dy = problem.values[3];
   const bool directed = strategy == Strategy::directed;

@@ -1,6 +1,7 @@
-// y = x · Wᵀ + bias with CUDA: the kernels of naive16.cuh, register_tiled.cuh and mma_product.cuh; the bias is added
-// before the only store.
+// y = x · Wᵀ + bias with CUDA: the kernels of naive16.cuh, register_tiled.cuh, mma_product.cuh and
+// wgmma_product.cuh; the bias is added before the only store.
 #include "kernels/cuda/affine_product.cuh"
+#include "kernels/cuda/wgmma_product.cuh"
 #include "kernels/linear.hpp"
 
 namespace assay::ASSAY_CUDA_NAMESPACE::of_linear {
@@ -23,11 +24,25 @@ Kernel mma(std::string_view id) {
   return preferred(
       declaring(mma_arithmetic<S>(), composed_kernel<LinearArgs, &linear_by<&mma_layer<S>>, 128, S>(id, kMmaProduct)));
 }
+template <class S>
+void wgmma_layer(const AffineProduct& x, Device& device) {
+  if (x.m() > 0 && x.n() > 0) wgmma_product_with<false, true>(product_of<S>(x), biased_of<S>(x), device);
+}
+template <class S>
+Kernel wgmma(std::string_view id) {
+  return wgmma_kernel<S, 1>(composed_kernel<LinearArgs, &linear_by<&wgmma_layer<S>>, 128, S>(id, kWgmmaProduct),
+                            [](const Call& call) {
+                              const auto args = LinearArgs::unpack(call);
+                              return refuse_factors<S>(args.x, args.weight);
+                            });
+}
 const KernelRegistration stored[] = {
     KernelRegistration(naive16_stored<Half>("linear/" ASSAY_CUDA_NAME "/naive16_f16")),
     KernelRegistration(naive16_stored<BFloat16>("linear/" ASSAY_CUDA_NAME "/naive16_bf16")),
     KernelRegistration(mma<Half>("linear/" ASSAY_CUDA_NAME "/mma_f16")),
-    KernelRegistration(mma<BFloat16>("linear/" ASSAY_CUDA_NAME "/mma_bf16"))};
+    KernelRegistration(mma<BFloat16>("linear/" ASSAY_CUDA_NAME "/mma_bf16")),
+    KernelRegistration(wgmma<Half>("linear/" ASSAY_CUDA_NAME "/wgmma_f16")),
+    KernelRegistration(wgmma<BFloat16>("linear/" ASSAY_CUDA_NAME "/wgmma_bf16"))};
 
 }  // namespace
 }  // namespace assay::ASSAY_CUDA_NAMESPACE::of_linear

@@ -1,8 +1,10 @@
-// C = A·Bᵀ with CUDA: the kernels of naive16.cuh, register_tiled.cuh, tf32_wmma.cuh and mma_product.cuh, and cuBLAS.
+// C = A·Bᵀ with CUDA: the kernels of naive16.cuh, register_tiled.cuh, tf32_wmma.cuh,
+// mma_product.cuh and wgmma_product.cuh, and cuBLAS.
 #include "kernels/cuda/mma_product.cuh"
 #include "kernels/cuda/naive16.cuh"
 #include "kernels/cuda/register_tiled.cuh"
 #include "kernels/cuda/tf32_wmma.cuh"
+#include "kernels/cuda/wgmma_product.cuh"
 #include "ops/matmul_nt.hpp"
 #if defined(__CUDACC__)
 #include "kernels/cuda/cublas.hpp"
@@ -31,11 +33,21 @@ Kernel mma(std::string_view id) {
   return preferred(
       declaring(mma_arithmetic<S>(), product_kernel<MatmulNtArgs, &mma_product<false, true, S>, 128>(id, kMmaProduct)));
 }
+template <class S>
+Kernel wgmma(std::string_view id) {
+  return wgmma_kernel<S, 1>(product_kernel<MatmulNtArgs, &wgmma_product<false, true, S>, 128>(id, kWgmmaProduct),
+                            [](const Call& call) {
+                              const auto args = MatmulNtArgs::unpack(call);
+                              return refuse_factors<S>(args.a, args.b);
+                            });
+}
 const KernelRegistration stored[] = {
     KernelRegistration(naive16_stored<Half>("matmul_nt/" ASSAY_CUDA_NAME "/naive16_f16")),
     KernelRegistration(naive16_stored<BFloat16>("matmul_nt/" ASSAY_CUDA_NAME "/naive16_bf16")),
     KernelRegistration(mma<Half>("matmul_nt/" ASSAY_CUDA_NAME "/mma_f16")),
-    KernelRegistration(mma<BFloat16>("matmul_nt/" ASSAY_CUDA_NAME "/mma_bf16"))};
+    KernelRegistration(mma<BFloat16>("matmul_nt/" ASSAY_CUDA_NAME "/mma_bf16")),
+    KernelRegistration(wgmma<Half>("matmul_nt/" ASSAY_CUDA_NAME "/wgmma_f16")),
+    KernelRegistration(wgmma<BFloat16>("matmul_nt/" ASSAY_CUDA_NAME "/wgmma_bf16"))};
 
 #if defined(__CUDACC__)
 const KernelRegistration cublas_f32_registration{as_peer(

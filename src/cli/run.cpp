@@ -105,7 +105,7 @@ double bytes_of(const Session& session, std::size_t s) {
 double copy_bandwidth(Device& device) {
   constexpr Index kRows = 8192, kColumns = 4096;
   program::Builder b;
-  const program::Value x = b.input("x", {kRows, kColumns}), y = scale(b, x, 1);
+  const program::Value x = b.state("x", {kRows, kColumns}), y = scale(b, x, 1);
   b.output(y);
   Session copy(b.take(), device);
   double best = INFINITY;

@@ -6,9 +6,9 @@
 namespace assay::contractgen {
 namespace {
 
-constexpr FunctionLibrary kLibraries[] = {FunctionLibrary::c_library, FunctionLibrary::highway,
-                                          FunctionLibrary::cuda,      FunctionLibrary::cuda_exp2,
-                                          FunctionLibrary::vulkan,    FunctionLibrary::octant};
+constexpr FunctionLibrary kLibraries[] = {FunctionLibrary::c_library, FunctionLibrary::highway, FunctionLibrary::cuda,
+                                          FunctionLibrary::cuda_exp2, FunctionLibrary::vulkan,  FunctionLibrary::octant,
+                                          FunctionLibrary::numpy};
 constexpr Function kFunctions[] = {Function::divide, Function::sqrt,  Function::reciprocal_sqrt,
                                    Function::exp,    Function::expm1, Function::log,
                                    Function::log1p,  Function::sin,   Function::cos,
@@ -35,7 +35,7 @@ std::string row(const contract::Node& node) {
 
 Source numerics(const std::string& path, const std::string& label) {
   const contract::Node root = contract::Node::load(path, label);
-  const contract::Fields top(root, {"c_library", "highway", "cuda", "cuda_exp2", "vulkan", "octant"});
+  const contract::Fields top(root, {"c_library", "highway", "cuda", "cuda_exp2", "vulkan", "octant", "numpy"});
   Source out("numerics.cpp", label);
   out.line("#include \"core/accuracy.hpp\"");
   out.blank();

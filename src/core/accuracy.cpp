@@ -3,7 +3,7 @@
 namespace assay {
 
 std::string_view name(FunctionLibrary library) {
-  constexpr std::string_view names[] = {"c_library", "highway", "cuda", "cuda_exp2", "vulkan", "octant"};
+  constexpr std::string_view names[] = {"c_library", "highway", "cuda", "cuda_exp2", "vulkan", "octant", "numpy"};
   return names[static_cast<int>(library)];
 }
 

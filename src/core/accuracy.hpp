@@ -9,7 +9,7 @@
 namespace assay {
 
 /// Library that computes exp, log, division and other functions for a kernel: a row of contracts/numerics.yaml.
-enum class FunctionLibrary { c_library, highway, cuda, cuda_exp2, vulkan, octant };
+enum class FunctionLibrary { c_library, highway, cuda, cuda_exp2, vulkan, octant, numpy };
 std::string_view name(FunctionLibrary library);
 
 enum class Function { divide, sqrt, reciprocal_sqrt, exp, expm1, log, log1p, sin, cos, tanh, pow };

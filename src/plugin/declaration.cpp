@@ -109,7 +109,7 @@ const std::vector<Key>& keys() {
           [](Declaration & d) -> auto& { return d.arithmetic.fuses_products; }),
       choice(
           "functions", "whose exp, log, sin ... are called, and so how accurate they are",
-          named({c_library, highway, cuda, cuda_exp2, vulkan, octant}),
+          named({c_library, highway, cuda, cuda_exp2, vulkan, octant, numpy}),
           [](Declaration & d) -> auto& { return d.arithmetic.functions; }),
       number(
           "online_tile", "keys after which an online softmax may rescale what it has summed; 0: it never does", 0,

@@ -74,6 +74,8 @@ std::string id_of(const Source& source) {
 
 ForeignKernel::ForeignKernel(const OpDescriptor& op, Source source) : op_(op), source_(std::move(source)) {
   Declaration declaration;
+  // NumPy's functions are the least accurate of those that arrays on the host are given to.
+  if (is_python(source_.library)) declaration.arithmetic.functions = FunctionLibrary::numpy;
   declare(declaration, source_.declared, "--declare");
   source_.declared = to_text(declaration);
   if (const std::string_view lost = name(declaration.arithmetic.loses);

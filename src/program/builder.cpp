@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <optional>
 
 #include "contract/composition.hpp"
@@ -13,6 +14,29 @@ namespace {
 
 /// Parameters begin at multiples of so many elements: 256 bytes, which vector loads of every back end ask for at most.
 constexpr Index kAlignment = 64;
+
+/// Elements of a value. Throws InputError where an extent is negative, or where the bytes of a storage of them are too
+/// many to count.
+Index elements_of(const std::string& name, const Shape& shape, DType dtype) {
+  constexpr Index kMostBytes = Index{1} << 60;  // sums over the storages of a program stay below 2^64
+  Index bytes = static_cast<Index>(size_of(dtype));
+  bool counts = true;
+  for (int axis = 0; axis < shape.rank(); ++axis) {
+    if (shape[axis] < 0)
+      throw InputError(name, fmt::format("its shape {} has a negative extent", to_string(shape)), "give 0 or more");
+    counts = counts && !__builtin_mul_overflow(bytes, std::max<Index>(shape[axis], 1), &bytes) && bytes <= kMostBytes;
+  }
+  if (!counts)
+    throw InputError(name, fmt::format("its shape {} has more elements than can be counted", to_string(shape)),
+                     "give smaller extents");
+  return shape.size();
+}
+
+/// The name of zeros, which Builder::zeros() makes once.
+std::string zeros_name(const Shape& shape, DType dtype) {
+  const std::string format = dtype == DType::f32 ? "" : fmt::format(" in {}", name(dtype));
+  return fmt::format("zeros {}{}", to_string(shape), format);
+}
 
 bool dense(const ValueInfo& v) { return View<const float>(nullptr, v.shape, v.strides).contiguous(); }
 
@@ -48,8 +72,26 @@ Index row_bytes(WeightFormat format, Index columns) {
 
 std::string describe(const Step& step) { return fmt::format("{} ({})", step.label, step.op->name); }
 
+void Program::refuse(Value v) {
+  if (!v) throw InputError("value", "it names nothing: it was never set", "pass a value that a builder returned");
+  throw InputError(fmt::format("value {}", v.id), "it is no value of this program",
+                   "pass values that the builder of this program made");
+}
+
+Builder::Builder() {
+  static std::atomic<std::uint32_t> programs{0};
+  program_.identity = ++programs;
+}
+
 Builder::Builder(Program program) : program_(std::move(program)) {
   writes_.resize(program_.storages.size());
+  for (const Storage& s : program_.storages)
+    if (s.kind != Kind::temporary && s.kind != Kind::constant) names_.insert(s.name);
+  for (const Parameter& p : program_.parameters) names_.insert(p.name);
+  for (std::size_t i = 0; i < program_.values.size(); ++i)
+    if (const Value v{static_cast<std::int32_t>(i), program_.identity};
+        program_.storage_of(v).kind == Kind::constant && program_.base_of(v) == v)
+      zeros_.emplace(zeros_name(program_[v].shape, program_.storage_of(v).dtype), v);
   for (const Step& step : program_.steps) {
     ++labels_[step.label];
     for (std::size_t t = 0; t < step.tensors.size(); ++t)
@@ -63,8 +105,17 @@ Builder::Scope::Scope(Builder& builder, std::string_view name) : builder_(builde
   builder_.prefix_.append(name).push_back('.');
 }
 
+bool Builder::is_own(Value v) const {
+  return program_.holds(v) && (v.program == program_.identity || v.program == 0 || program_.identity == 0);
+}
+
+const ValueInfo& Builder::own(Value v) const {
+  if (!is_own(v)) Program::refuse(v);
+  return program_[v];
+}
+
 Value Builder::add(ValueInfo info) {
-  const Value v{static_cast<std::int32_t>(program_.values.size())};
+  const Value v{static_cast<std::int32_t>(program_.values.size()), program_.identity};
   if (!info.base) info.base = v;
   program_.values.push_back(std::move(info));
   return v;
@@ -78,30 +129,32 @@ std::int32_t Builder::add(Storage storage) {
 
 Value Builder::whole(Storage storage, const Shape& shape) {
   std::string name = storage.name;
-  storage.elements = shape.size();
+  storage.elements = elements_of(name, shape, storage.dtype);
   return add({std::move(name), add(std::move(storage)), 0, shape, row_major_strides(shape), 0, {}});
 }
 
 Value Builder::input(std::string name, const Shape& shape, DType dtype) {
-  return whole({prefix_ + name, Kind::input, dtype, 0}, shape);
+  name.insert(0, prefix_);
+  expect_new("an input", name);
+  return whole({std::move(name), Kind::input, dtype, 0}, shape);
 }
 
 Value Builder::state(std::string name, const Shape& shape, DType dtype) {
-  return whole({prefix_ + name, Kind::state, dtype, 0}, shape);
+  name.insert(0, prefix_);
+  expect_new("a state", name);
+  return whole({std::move(name), Kind::state, dtype, 0}, shape);
 }
 
 Value Builder::gradient(std::string name, const Shape& shape) {
-  return whole({prefix_ + name, Kind::gradient, DType::f32, 0}, shape);
+  name.insert(0, prefix_);
+  expect_new("a gradient", name);
+  return whole({std::move(name), Kind::gradient, DType::f32, 0}, shape);
 }
 
 Value Builder::zeros(const Shape& shape, DType dtype) {
-  for (std::size_t i = 0; i < program_.values.size(); ++i) {
-    const Value v{static_cast<std::int32_t>(i)};
-    const Storage& storage = program_.storage_of(v);
-    if (storage.kind == Kind::constant && storage.dtype == dtype && program_[v].shape == shape) return v;
-  }
-  const std::string format = dtype == DType::f32 ? "" : fmt::format(" in {}", assay::name(dtype));
-  return whole({fmt::format("zeros {}{}", to_string(shape), format), Kind::constant, dtype, 0}, shape);
+  const std::string of = zeros_name(shape, dtype);
+  if (const auto known = zeros_.find(of); known != zeros_.end()) return known->second;
+  return zeros_[of] = whole({of, Kind::constant, dtype, 0}, shape);
 }
 
 Value Builder::cast(Value v, DType dtype) {
@@ -116,16 +169,24 @@ Value Builder::cast(Value v, DType dtype) {
   return reshape(call("bias_add", reads)[0], shape);
 }
 
-void Builder::expect_new(const std::string& parameter) const {
-  if (std::ranges::any_of(program_.parameters, [&](const Parameter& p) { return p.name == parameter; }))
-    throw InputError(parameter, "there is a parameter of this name already", "give every parameter a name of its own");
+void Builder::expect_new(std::string_view what, const std::string& name) {
+  if (!names_.insert(name).second)
+    throw InputError(name, fmt::format("{} cannot have this name, which something has already", what),
+                     "give every parameter, input, state and gradient a name of its own");
+}
+
+std::string Builder::free_name(const std::string& name) const {
+  std::string free = name;
+  for (int n = 1; names_.contains(prefix_ + free); ++n) free = fmt::format("{}.{}", name, n);
+  return free;
 }
 
 Value Builder::parameter(std::string name, const Shape& shape, bool trainable, DType dtype) {
   name.insert(0, prefix_);
-  expect_new(name);
   if (trainable && dtype != DType::f32)
     throw InputError(name, fmt::format("it trains, and is {}", assay::name(dtype)), "train parameters in f32");
+  elements_of(name, shape, dtype);
+  expect_new("a parameter", name);
   const Value v = trainable ? flat(name, shape) : whole({name, Kind::parameter, dtype, 0}, shape);
   const WeightFormat format = dtype == DType::f16    ? WeightFormat::f16
                               : dtype == DType::bf16 ? WeightFormat::bf16
@@ -135,9 +196,13 @@ Value Builder::parameter(std::string name, const Shape& shape, bool trainable, D
 }
 
 Value Builder::flat(std::string name, const Shape& shape) {
-  if (flat_ < 0) flat_ = add({"parameters", Kind::parameter, DType::f32, 0});
+  if (flat_ < 0) {
+    expect_new("the storage of parameters that train", "parameters");
+    flat_ = add({"parameters", Kind::parameter, DType::f32, 0});
+  }
   Storage& storage = program_.storages[static_cast<std::size_t>(flat_)];
   const Index offset = storage.elements;
+  elements_of(storage.name, {offset + shape.size() + kAlignment}, storage.dtype);
   storage.elements = (offset + shape.size() + kAlignment - 1) / kAlignment * kAlignment;
   return add({std::move(name), flat_, offset, shape, row_major_strides(shape), 0, {}});
 }
@@ -145,7 +210,12 @@ Value Builder::flat(std::string name, const Shape& shape) {
 Parameter Builder::frozen_parameter(std::string name, const Shape& shape, WeightFormat format, Index rows,
                                     bool zero_row) {
   name.insert(0, prefix_);
-  expect_new(name);
+  if (shape.rank() != 2)
+    throw InputError(name, fmt::format("its shape {} is no matrix's", to_string(shape)), "give [rows, columns]");
+  if (rows < 1)
+    throw InputError(name, fmt::format("parts of {} rows hold none of it", rows), "have parts of one row or more");
+  elements_of(name, shape, DType::f32);
+  expect_new("a parameter", name);
   Parameter p{name, {}, false, shape, format};
   const DType dtype = is_packed(format) ? DType::u8 : activation_dtype(format);
   const Index columns = row_bytes(format, shape[1]) / static_cast<Index>(size_of(dtype));
@@ -165,10 +235,17 @@ Parameter Builder::frozen_parameter(std::string name, const Shape& shape, Weight
 }
 
 Value Builder::join(std::span<const Value> parts) {
+  if (parts.empty()) throw InputError("join", "it was given no part", "give one or more");
   if (parts.size() == 1) return parts[0];
-  const Index rows = shape(parts[0])[0];
+  const Index rows = shape(parts[0]).rank() > 0 ? shape(parts[0])[0] : 0;
   Index width = 0;
-  for (const Value part : parts) width += shape(part)[1];
+  for (std::size_t p = 0; p < parts.size(); ++p) {
+    expect_joined(parts[p], rows, dtype(parts[0]));
+    for (std::size_t other = 0; other < p; ++other)
+      if (program_[parts[p]].storage == program_[parts[other]].storage)
+        throw InputError("join", fmt::format("{} is given twice", program_[parts[p]].name), "give each part once");
+    width += shape(parts[p])[1];
+  }
   Value all = whole({program_[program_.base_of(parts[0])].name + " and others", Kind::temporary, dtype(parts[0]), 0},
                     {rows, width});
   const std::int32_t storage = program_[all].storage;
@@ -176,8 +253,8 @@ Value Builder::join(std::span<const Value> parts) {
   for (const Value part : parts) {
     const std::int32_t own = program_[part].storage;
     const Index columns = shape(part)[1];
-    for (ValueInfo& v : program_.values)
-      if (v.storage == own) {
+    for (auto i = static_cast<std::size_t>(program_.base_of(part).id); i < program_.values.size(); ++i)
+      if (ValueInfo& v = program_.values[i]; v.storage == own) {
         v.storage = storage, v.offset = column;
         v.strides = v.shape.rank() == 1 ? Shape{1} : Shape{width, 1};
       }
@@ -190,9 +267,33 @@ Value Builder::join(std::span<const Value> parts) {
   return all;
 }
 
+void Builder::expect_joined(Value part, Index rows, DType dtype) const {
+  const ValueInfo& info = own(part);
+  const auto refuse = [&](const std::string& problem, const char* remedy) {
+    throw InputError("join", fmt::format("{} {}", info.name, problem), remedy);
+  };
+  if (info.shape.rank() != 2 || info.shape[0] != rows)
+    refuse(fmt::format("has shape {}, and the first part {} rows", to_string(info.shape), rows),
+           "join matrices with one number of rows");
+  const Storage& storage = program_.storage_of(part);
+  const Value base = program_.base_of(part);
+  if (storage.dtype != dtype)
+    refuse(fmt::format("is {}, and the first part {}", assay::name(storage.dtype), assay::name(dtype)),
+           "join results of one format");
+  if (storage.kind != Kind::temporary || !is_floating(dtype) || info.shape.size() != storage.elements)
+    refuse("is not the whole result of a step", "join results, or copy what is none with tensor_layout first");
+  for (auto step = program_.steps.rbegin(); step != program_.steps.rend(); ++step)
+    for (std::size_t t = 0; t < step->tensors.size(); ++t) {
+      if (program_[step->tensors[t]].storage != info.storage) continue;
+      if (step->op->tensors[t].role == Role::out && step->tensors[t] == base) return;
+      refuse(fmt::format("is used by {} already", describe(*step)), "join results before anything reads them");
+    }
+}
+
 Value Builder::reshape(Value v, const Shape& shape) {
-  ValueInfo info = program_[v];
+  ValueInfo info = own(v);
   if (info.shape == shape) return v;
+  elements_of(info.name, shape, program_.storage_of(v).dtype);
   if (shape.size() != info.shape.size() || !dense(info))
     throw InputError(info.name,
                      fmt::format("{} of shape {} cannot be seen as {}", dense(info) ? "a value" : "a value with gaps",
@@ -205,7 +306,7 @@ Value Builder::reshape(Value v, const Shape& shape) {
 }
 
 Value Builder::rows(Value v, Index begin, Index end) {
-  ValueInfo info = program_[v];
+  ValueInfo info = own(v);
   if (info.shape.rank() == 0 || begin < 0 || begin > end || end > info.shape[0])
     throw InputError(info.name,
                      fmt::format("rows {} to {} of shape {} do not exist", begin, end, to_string(info.shape)),
@@ -217,7 +318,7 @@ Value Builder::rows(Value v, Index begin, Index end) {
 }
 
 Value Builder::latest(Value v) {
-  ValueInfo info = program_[v];
+  ValueInfo info = own(v);
   if (is_current(info)) return v;
   info.version = static_cast<std::int32_t>(writes_[static_cast<std::size_t>(info.storage)].size());
   info.base = {};
@@ -239,7 +340,7 @@ bool Builder::is_current(const ValueInfo& v) const {
 }
 
 void Builder::expect_current(Value v, const std::string& reader) const {
-  if (!v || static_cast<std::size_t>(v.id) >= program_.values.size())
+  if (!is_own(v))
     throw InputError(reader, "an operand is no value of this program", "pass values that this builder made");
   const ValueInfo& info = program_[v];
   if (!is_current(info))
@@ -293,10 +394,13 @@ std::vector<Value> Builder::call(std::string_view name, std::span<const Value> r
                        fmt::format("see assay explain {}", name));
     step.params.push_back(given->value);
   }
-  for (const NamedNumber& p : params)
+  for (const NamedNumber& p : params) {
     if (std::ranges::find(op.params, p.name, &ParamInfo::name) == op.params.end())
       throw InputError(where, fmt::format("there is no parameter {}", p.name),
                        fmt::format("see assay explain {}", name));
+    if (std::ranges::count(params, p.name, &NamedNumber::name) > 1)
+      throw InputError(where, fmt::format("the parameter {} is given twice", p.name), "give it once");
+  }
 
   step.tensors.resize(op.tensors.size());
   for (std::size_t i = 0; i < read.size(); ++i) step.tensors[static_cast<std::size_t>(read[i])] = reads[i];

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <span>
 #include <string_view>
 
@@ -25,17 +26,20 @@ struct NamedDim {
 /// has overwritten.
 class Builder {
  public:
-  Builder() = default;
+  Builder();
   /// Goes on with a program.
   explicit Builder(Program program);
+
+  // Inputs, parameters, states and gradients of a program have names of their own, since programs share by name.
+  // Extents are 0 or more, and their bytes can be counted.
 
   /// Elements that the host sets before each run.
   Value input(std::string name, const Shape& shape, DType dtype = DType::f32);
   /// A parameter. Those that train are ranges of one storage, in f32; each frozen one has its own, since a device may
-  /// limit what a kernel binds, in f32, f16 or bf16. Names are unique.
+  /// limit what a kernel binds, in f32, f16 or bf16.
   Value parameter(std::string name, const Shape& shape, bool trainable = true, DType dtype = DType::f32);
-  /// A frozen matrix in a format, in parts of at most `rows` rows each. With `zero_row`, a row of zeros follows each part
-  /// in its storage.
+  /// A frozen matrix in a format, in parts of at most `rows` rows each. With `zero_row`, a row of zeros follows each
+  /// part in its storage.
   Parameter frozen_parameter(std::string name, const Shape& shape, WeightFormat format, Index rows,
                              bool zero_row = false);
   /// Elements that outlive runs, set by the host or by steps in place.
@@ -53,8 +57,8 @@ class Builder {
   /// the sum of one row (bias_add_backward); from f32 rounded to nearest even, as a bias of a row of zeros (bias_add). A
   /// zero may lose its sign.
   Value cast(Value v, DType dtype);
-  /// Results of steps with one number of rows and one format, side by side. They come to lie in one storage: nothing may
-  /// have read them.
+  /// Results of steps, matrices with one number of rows and one format, side by side. They come to lie in one storage:
+  /// nothing may have read them. Nothing differentiates through it.
   Value join(std::span<const Value> parts);
   /// The same elements as the steps so far leave them.
   Value latest(Value v);
@@ -85,21 +89,27 @@ class Builder {
     std::size_t length_;
   };
 
+  /// The name, or with a number behind it the first that nothing in the program has.
+  std::string free_name(const std::string& name) const;
+
   const Program& program() const { return program_; }
-  const Shape& shape(Value v) const { return program_[v].shape; }
-  DType dtype(Value v) const { return program_.storage_of(v).dtype; }
+  const Shape& shape(Value v) const { return own(v).shape; }
+  DType dtype(Value v) const { return program_.storages[static_cast<std::size_t>(own(v).storage)].dtype; }
   Program take() { return std::move(program_); }
 
  private:
   friend class Scope;
   Value add(ValueInfo info);
+  bool is_own(Value v) const;
+  const ValueInfo& own(Value v) const;
   std::int32_t add(Storage storage);
   Value whole(Storage storage, const Shape& shape);
-  void expect_new(const std::string& parameter) const;
+  void expect_new(std::string_view what, const std::string& name);
   Value flat(std::string name, const Shape& shape);
   bool is_current(const ValueInfo& v) const;
   void expect_current(Value v, const std::string& reader) const;
   std::int32_t write(const ValueInfo& v);
+  void expect_joined(Value part, Index rows, DType dtype) const;
 
   Program program_;
   std::string prefix_;
@@ -108,6 +118,8 @@ class Builder {
   };
   std::vector<std::vector<Write>> writes_;  ///< of each storage; the n-th one made version n
   std::map<std::string, int> labels_;       ///< how often each label was given
+  std::set<std::string> names_;             ///< of parameters, and of storages that the host sets or that outlive runs
+  std::map<std::string, Value> zeros_;      ///< by shape and format
   std::int32_t flat_ = -1;                  ///< the storage of parameters that train
 };
 

@@ -34,13 +34,20 @@ std::string_view gradient_of(const OpDescriptor& op, int tensor) {
 class Backward {
  public:
   Backward(const Program& forward, std::span<const Value> outputs, std::vector<Value> wanted, const Kept* kept)
-      : forward_(forward), builder_(forward), wanted_(std::move(wanted)), last_reader_(wanted_.size(), -1) {
+      : forward_(forward), builder_(forward), wanted_(std::move(wanted)) {
     if (kept != nullptr) find_computed_again(*kept);
-    find_paths();
+    on_path_ = dependents(wanted_).first;
+    written_.resize(forward_.values.size());
+    for (const Step& step : forward_.steps)
+      for (std::size_t t = 0; t < step.tensors.size(); ++t)
+        if (step.op->tensors[t].role != Role::in)
+          written_[static_cast<std::size_t>(forward_.base_of(step.tensors[t]).id)] = true;
+    for (std::size_t w = 0; w < wanted_.size(); ++w) place_of_[wanted_[w].id] = w;
     make_leaf_gradients();
     for (const Value output : outputs) {
       const ValueInfo& info = forward_[output];
-      upstream_.push_back(builder_.input("d " + info.name, info.shape, forward_.storage_of(output).dtype));
+      upstream_.push_back(
+          builder_.input(builder_.free_name("d " + info.name), info.shape, forward_.storage_of(output).dtype));
       contribute(output, {upstream_.back(), false});
     }
   }
@@ -101,49 +108,52 @@ class Backward {
 
   bool on_path(Value v) const { return on_path_[static_cast<std::size_t>(forward_.base_of(v).id)]; }
 
-  /// Marks values that depend on a wanted leaf, and notes the last step that each leaf reaches.
-  void find_paths() {
-    on_path_.resize(forward_.values.size());
-    leaves_.resize(forward_.values.size());
-    for (std::size_t w = 0; w < wanted_.size(); ++w) {
-      on_path_[static_cast<std::size_t>(wanted_[w].id)] = true;
-      leaves_[static_cast<std::size_t>(wanted_[w].id)].push_back(w);
-    }
+  /// Returns of each value that is no view whether it depends on one of the leaves, and the last step that they reach,
+  /// or -1.
+  std::pair<std::vector<bool>, int> dependents(std::span<const Value> leaves) const {
+    std::vector<bool> depends(forward_.values.size());
+    int last = -1;
+    const auto base = [&](Value v) { return static_cast<std::size_t>(forward_.base_of(v).id); };
+    for (const Value leaf : leaves) depends[base(leaf)] = true;
     for (std::size_t s = 0; s < forward_.steps.size(); ++s) {
       const Step& step = forward_.steps[s];
-      std::vector<std::size_t> reaching;
+      bool reached = false;
       for (std::size_t t = 0; t < step.tensors.size(); ++t) {
         const TensorInfo& info = step.op->tensors[t];
-        if (info.role == Role::out || !is_floating(info.dtype)) continue;
-        for (const std::size_t w : leaves_[static_cast<std::size_t>(forward_.base_of(step.tensors[t]).id)])
-          if (std::ranges::find(reaching, w) == reaching.end()) reaching.push_back(w);
+        reached = reached || (info.role != Role::out && is_floating(info.dtype) && depends[base(step.tensors[t])]);
       }
-      for (const std::size_t w : reaching) last_reader_[w] = static_cast<int>(s);
-      if (reaching.empty()) continue;
-      for (std::size_t t = 0; t < step.tensors.size(); ++t) {
-        if (step.op->tensors[t].role == Role::in || step.op->tensors[t].saved) continue;
-        const auto base = static_cast<std::size_t>(forward_.base_of(step.tensors[t]).id);
-        on_path_[base] = true;
-        for (const std::size_t w : reaching)
-          if (std::ranges::find(leaves_[base], w) == leaves_[base].end()) leaves_[base].push_back(w);
-      }
+      if (!reached) continue;
+      last = static_cast<int>(s);
+      for (std::size_t t = 0; t < step.tensors.size(); ++t)
+        if (step.op->tensors[t].role != Role::in && !step.op->tensors[t].saved) depends[base(step.tensors[t])] = true;
     }
+    return {std::move(depends), last};
+  }
+
+  /// Throws for a value that Builder::join() made of results on a path: no step of its own has written it.
+  void expect_no_join(Value base) const {
+    const ValueInfo& info = forward_[base];
+    if (forward_.storage_of(base).kind != Kind::temporary || written_[static_cast<std::size_t>(base.id)]) return;
+    for (std::size_t i = 0; i < forward_.values.size(); ++i)
+      if (const Value part{static_cast<std::int32_t>(i)};
+          part != base && forward_[part].storage == info.storage && on_path(part))
+        throw InputError(info.name, "it joins results of steps, and no gradient passes through a join",
+                         "differentiate outputs that read the results themselves");
   }
 
   /// One storage for all trainable parameters, laid out like theirs; one for each wanted input.
   void make_leaf_gradients() {
     reached_.resize(wanted_.size());
-    ends_.resize(wanted_.size());
     for (const Value leaf : wanted_) {
       const ValueInfo& info = forward_[leaf];
       const Storage& storage = forward_.storage_of(leaf);
       if (storage.kind == Kind::parameter) {
         Value& all = flat_gradients_[info.storage];
-        if (!all) all = builder_.gradient("gradients of " + storage.name, {storage.elements});
+        if (!all) all = builder_.gradient(builder_.free_name("gradients of " + storage.name), {storage.elements});
         leaf_gradient_[leaf.id] =
             builder_.reshape(builder_.rows(all, info.offset, info.offset + info.shape.size()), info.shape);
       } else {
-        leaf_gradient_[leaf.id] = builder_.gradient("gradient of " + info.name, info.shape);
+        leaf_gradient_[leaf.id] = builder_.gradient(builder_.free_name("gradient of " + info.name), info.shape);
       }
     }
   }
@@ -170,14 +180,21 @@ class Backward {
     return builder_.reshape(builder_.call("residual_add", reads, alpha)[0], shape);
   }
 
+  /// zeros + factor y, as a step of the gradient of `of`.
+  Value scaled(const Step& of, Value zeros, Value y, double factor) {
+    const Builder::Scope scope(builder_, "backward." + of.label);
+    return sum(zeros, y, factor);
+  }
+
   /// Part of the gradient of a value arrives.
   void contribute(Value v, Partial part) {
     const Value base = forward_.base_of(v);
+    expect_no_join(base);
     const DType dtype = forward_.storage_of(base).dtype;
     const bool narrow = dtype != DType::f32;
-    if (const auto leaf = std::ranges::find(wanted_, base); leaf != wanted_.end()) {
+    if (const auto leaf = place_of_.find(base.id); leaf != place_of_.end()) {
       part.value = builder_.cast(part.value, DType::f32);  // gradients of leaves add up over runs, in f32 alone
-      reached_[static_cast<std::size_t>(leaf - wanted_.begin())] = true;
+      reached_[leaf->second] = true;
       Value& gradient = leaf_gradient_.at(base.id);
       if (is_part(v, base)) {
         Value place = same_place(gradient, v, base);
@@ -238,8 +255,7 @@ class Backward {
       const std::string_view by = gradient_of(*s.op, static_cast<int>(t));
       // an error only for leaves that no other path reaches
       if (by.empty()) {
-        for (const std::size_t w : leaves_[static_cast<std::size_t>(forward_.base_of(s.tensors[t]).id)])
-          ends_[w] = {&s, info.no_gradient};
+        ends_.push_back({&s, forward_.base_of(s.tensors[t]), info.no_gradient});
         continue;
       }
       const contract::Composition composition(by);
@@ -251,7 +267,7 @@ class Backward {
         if (const Value v = argument(s, upstream, composition.arguments.at(0)); builder_.dtype(v) != DType::f32) {
           const double alpha = param(s, "alpha");  // scale takes f32 alone
           const Value zeros = builder_.zeros(builder_.shape(v), builder_.dtype(v));
-          contribute(s.tensors[t], alpha == 1 ? Partial{v, false} : Partial{sum(zeros, v, alpha), true});
+          contribute(s.tensors[t], alpha == 1 ? Partial{v, false} : Partial{scaled(s, zeros, v, alpha), true});
           continue;
         }
       auto found = composed.find(by);
@@ -300,7 +316,10 @@ class Backward {
 
   [[noreturn]] void refuse(std::size_t w) const {
     const ValueInfo& leaf = forward_[wanted_[w]];
-    if (const auto& [step, reason] = ends_[w]; step != nullptr) {
+    const auto [depends, last_reader] = dependents(std::span(wanted_).subspan(w, 1));
+    for (auto end = ends_.rbegin(); end != ends_.rend(); ++end) {
+      const auto& [step, into, reason] = *end;
+      if (!depends[static_cast<std::size_t>(into.id)]) continue;
       const std::string_view why = !reason.empty()                   ? reason
                                    : !step->op->no_gradients.empty() ? step->op->no_gradients
                                                                      : "the contract names no call for it";
@@ -308,27 +327,30 @@ class Backward {
                        fmt::format("it has no gradient: its path ends at {}, which has none: {}", describe(*step), why),
                        "use an operation that has gradients, or do not want this one");
     }
-    if (last_reader_[w] < 0)
+    if (last_reader < 0)
       throw InputError(leaf.name, "it has no gradient: no step reads it",
                        "want gradients of values that the outputs depend on");
     throw InputError(
         leaf.name,
         fmt::format(
             "it has no gradient: its path ends at {}, and no differentiated output depends on that step's results",
-            describe(forward_.steps[static_cast<std::size_t>(last_reader_[w])])),
+            describe(forward_.steps[static_cast<std::size_t>(last_reader)])),
         "differentiate an output that depends on it");
   }
 
   const Program& forward_;
   Builder builder_;
   std::vector<Value> wanted_, upstream_;
-  std::vector<bool> on_path_;     ///< of each value that is no view: it depends on a wanted leaf
-  std::vector<int> last_reader_;  ///< of each wanted leaf: the last step that it reaches
-  /// of each value that is no view: the wanted leaves that it depends on
-  std::vector<std::vector<std::size_t>> leaves_;
-  /// of each wanted leaf: a step through which no gradient passes, and why
-  std::vector<std::pair<const Step*, std::string_view>> ends_;
-  std::vector<bool> reached_;                        ///< of each wanted leaf: its gradient has arrived
+  std::vector<bool> on_path_;                     ///< of each value that is no view: it depends on a wanted leaf
+  std::vector<bool> written_;                     ///< of each value that is no view: a step writes it
+  std::map<std::int32_t, std::size_t> place_of_;  ///< of each leaf among those that are wanted
+  struct End {
+    const Step* step;
+    Value into;
+    std::string_view reason;
+  };
+  std::vector<End> ends_;      ///< steps through which no gradient passes from their results to an operand, and why
+  std::vector<bool> reached_;  ///< of each wanted leaf: its gradient has arrived
   std::map<std::int32_t, Value> flat_gradients_;     ///< by the parameters' storage
   std::map<std::int32_t, Value> leaf_gradient_;      ///< by leaf
   std::map<std::int32_t, Partial> partials_;         ///< by value
@@ -368,9 +390,25 @@ Differentiated differentiate(const Program& program, std::span<const Value> outp
       if (p.trainable) leaves.push_back(p.value);
   if (leaves.empty())
     throw InputError("program", "nothing in it trains", "want gradients of inputs, or have parameters that train");
+  if (outputs.empty())
+    throw InputError("differentiate", "it was given no output", "name the outputs whose gradients are to be added up");
+  for (std::size_t o = 0; o < outputs.size(); ++o) {
+    const ValueInfo& info = program[outputs[o]];
+    if (const DType dtype = program.storage_of(outputs[o]).dtype; !is_floating(dtype))
+      throw InputError(info.name, fmt::format("it is {}, and has no gradient", name(dtype)),
+                       "differentiate outputs of floating-point numbers");
+    if (std::ranges::count(outputs, outputs[o]) > 1)
+      throw InputError(info.name, "it is differentiated twice at once",
+                       "name each output once, and add up its upstream gradients");
+  }
   for (const Value v : leaves)
-    if (const Kind kind = program.storage_of(v).kind;
-        program.base_of(v) != v || (kind != Kind::input && kind != Kind::parameter))
+    if (std::ranges::count(wanted, v) > 1)
+      throw InputError(program[v].name, "its gradient is wanted twice", "name each leaf once");
+    else if (const DType dtype = program.storage_of(v).dtype; !is_floating(dtype))
+      throw InputError(program[v].name, fmt::format("it is {}, and has no gradient", name(dtype)),
+                       "want gradients of floating-point numbers");
+    else if (const Kind kind = program.storage_of(v).kind;
+             program.base_of(v) != v || (kind != Kind::input && kind != Kind::parameter))
       throw InputError(program[v].name, "it is no leaf", "want gradients of inputs and parameters");
   return Backward(program, outputs, std::move(leaves), kept).run();
 }

@@ -27,8 +27,9 @@ Kept inputs_of_layers(const Program& program);
 /// trainable parameter), in reverse topological order, each step once. A step's gradients are the calls that its
 /// contract names; calls of equal text are one step. Upstream gradients that are missing beside others of the same step
 /// are zeros. Gradients of parameters have the layout of the parameters' storage. Throws InputError where a wanted leaf
-/// is none, or has no path: it names the leaf, and the step where its path ends. With `kept`, forward steps whose
-/// results are not kept are made once more where the backward pass needs them: the same bits, less memory. O(steps).
+/// is none, is wanted twice or has no path: it names the leaf, and the step where its path ends. With `kept`, forward
+/// steps whose results are not kept are made once more where the backward pass needs them: the same bits, less memory.
+/// O(steps).
 Differentiated differentiate(const Program& program, std::span<const Value> outputs, std::span<const Value> wanted = {},
                              const Kept* kept = nullptr);
 

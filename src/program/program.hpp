@@ -10,12 +10,14 @@
 
 namespace assay::program {
 
-/// Names a view of a storage at a version. Values of one program mean nothing in another one.
+/// Names a view of a storage at a version. Values of one program mean nothing in another one, unless it was built
+/// alike; a builder refuses them.
 struct Value {
   std::int32_t id = -1;
+  std::uint32_t program = 0;  ///< Program::identity; 0: not known, and taken by any
 
   explicit operator bool() const { return id >= 0; }
-  friend bool operator==(Value, Value) = default;
+  friend bool operator==(Value a, Value b) { return a.id == b.id; }
 };
 
 enum class Kind {
@@ -91,14 +93,22 @@ struct Program {
   std::vector<Step> steps;
   std::vector<Parameter> parameters;
   std::vector<Value> outputs;  ///< kept until the end of a run
+  std::uint32_t identity = 0;  ///< of the builder that began it; copies, and what goes on with it, have the same
 
-  const ValueInfo& operator[](Value v) const { return values.at(static_cast<std::size_t>(v.id)); }
+  /// Throws InputError for a value that is none, or beyond those of this program.
+  const ValueInfo& operator[](Value v) const {
+    if (!holds(v)) refuse(v);
+    return values[static_cast<std::size_t>(v.id)];
+  }
+  bool holds(Value v) const { return v.id >= 0 && static_cast<std::size_t>(v.id) < values.size(); }
   const Storage& storage_of(Value v) const { return storages.at(static_cast<std::size_t>((*this)[v].storage)); }
   /// The value that a view, or a view of a view, looks at.
   Value base_of(Value v) const {
     while ((*this)[v].base != v) v = (*this)[v].base;
     return v;
   }
+
+  [[noreturn]] static void refuse(Value v);
 };
 
 /// "layers.3.q_proj (linear)"

@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <map>
+#include <set>
+#include <utility>
 
 #include "contract/enforce.hpp"
 #include "core/errors.hpp"
@@ -21,13 +24,33 @@ double seconds_since(std::chrono::steady_clock::time_point begin) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
+/// What sessions of a device hold while they use it. It outlives them all.
+std::recursive_mutex& turn_of(const Device& device) {
+  static std::mutex guard;
+  static std::map<const Device*, std::recursive_mutex>* const turns = new std::map<const Device*, std::recursive_mutex>;
+  const std::scoped_lock held(guard);
+  return (*turns)[&device];
+}
+using Turn = std::unique_lock<std::recursive_mutex>;
+
 }  // namespace
 
 Session::Session(Program program, Device& device, SessionOptions options)
-    : program_(std::move(program)), device_(device), plan_(program::plan(program_, options.reuse)),
-      check_(std::move(options.check)), check_every_(options.check_every) {
+    : program_(std::move(program)), device_(device), turn_(turn_of(device)),
+      plan_(program::plan(program_, options.reuse)), check_(std::move(options.check)),
+      check_every_(options.check_every) {
   if (check_every_ > 0 && !check_)
     throw InputError("check_every", "nothing checks a run", "give SessionOptions::check");
+  const Turn turn(turn_);
+  try {
+    open(options);
+  } catch (...) {
+    close();
+    throw;
+  }
+}
+
+void Session::open(const SessionOptions& options) {
   slots_.resize(plan_.slot_bytes.size());
   std::vector<bool> own(slots_.size(), true);
   if (options.shares != nullptr) share(*options.shares, own);
@@ -46,11 +69,23 @@ Session::Session(Program program, Device& device, SessionOptions options)
       call.tensors.push_back(tensor(v));
       const std::int32_t storage = program_[v].storage;
       last_user_[slot(static_cast<std::size_t>(storage))] = storage;
+      if (const Storage& of = program_.storage_of(v); of.kind == Kind::input && of.elements > 0)
+        unset_[storage] = {{0, of.elements}};
     }
     calls_.push_back(std::move(call));
     add_preconditions(s);
   }
   record();
+}
+
+Session::~Session() {
+  const Turn turn(turn_);
+  close();
+}
+
+void Session::close() noexcept {
+  recording_.reset();
+  buffers_.clear();
 }
 
 void Session::choose_kernels(const std::function<const Kernel*(const Step&)>& choose) {
@@ -60,6 +95,11 @@ void Session::choose_kernels(const std::function<const Kernel*(const Step&)>& ch
     for (const Value v : step.tensors)
       call.tensors.push_back({program_.storage_of(v).dtype, nullptr, program_[v].shape, program_[v].strides});
     const Kernel* chosen = choose ? choose(step) : nullptr;
+    if (chosen != nullptr && (chosen->op != step.op->name || chosen->backend != device_.backend()))
+      throw InputError(
+          describe(step),
+          fmt::format("the kernel {} was chosen, which is of {} for {}", chosen->id, chosen->op, name(chosen->backend)),
+          fmt::format("choose one of {} for {}, or none", step.op->name, name(device_.backend())));
     // One kernel may be chosen for all steps of its operation, whose formats may differ.
     if (chosen != nullptr && refuses_storage(*chosen, call)) chosen = nullptr;
     try {
@@ -92,6 +132,7 @@ void Session::set_param(std::string_view label, std::string_view param, double v
   const auto s = static_cast<std::size_t>(step - program_.steps.begin()),
              p = static_cast<std::size_t>(info - step->op->params.begin());
   if (step->params[p] == value) return;
+  const Turn turn(turn_);
   step->params[p] = calls_[s].params[p] = value;
   for (Precondition& precondition : preconditions_)
     if (precondition.step == s) precondition.call.params[p] = value, precondition.due = true;
@@ -123,12 +164,19 @@ void Session::share(const Session& other, std::vector<bool>& own) {
     throw InputError(name, std::string(problem), "share between programs of one model");
   };
   if (&other.device_ != &device_) refuse("session", "it shares storages of another device");
+  const auto& theirs = other.program_.storages;
+  std::map<std::string_view, std::size_t> by_name;
+  for (std::size_t i = 0; i < theirs.size(); ++i)
+    if (outlives(theirs[i].kind) && !by_name.emplace(theirs[i].name, i).second)
+      refuse(theirs[i].name, "two storages of the other program have this name");
+  std::set<std::string_view> own_names;
   for (std::size_t i = 0; i < program_.storages.size(); ++i) {
     const Storage& storage = program_.storages[i];
-    const auto& theirs = other.program_.storages;
-    const auto found =
-        std::ranges::find_if(theirs, [&](const Storage& s) { return s.name == storage.name && outlives(s.kind); });
-    if (!outlives(storage.kind) || found == theirs.end()) continue;
+    if (!outlives(storage.kind)) continue;
+    if (!own_names.insert(storage.name).second) refuse(storage.name, "two storages of this program have this name");
+    const auto at = by_name.find(storage.name);
+    if (at == by_name.end()) continue;
+    const auto found = theirs.begin() + static_cast<std::ptrdiff_t>(at->second);
     if (found->dtype != storage.dtype || found->elements != storage.elements)
       refuse(storage.name, "the two programs give it different extents or types");
     own[slot(i)] = false;
@@ -193,12 +241,47 @@ void Session::expect_readable(Value v, std::size_t bytes) const {
                      "make it an output of the program");
 }
 
+void Session::expect_type(Value v, DType dtype) const {
+  const DType own = program_.storage_of(v).dtype;
+  const bool converts = dtype == DType::f32 && is_floating(own);  // from 16 bits, and to them
+  if (own != dtype && !converts)
+    throw InputError(program_[v].name, fmt::format("its elements are {}, not {}", name(own), name(dtype)),
+                     fmt::format("set or get elements of {}", name(own)));
+}
+
+void Session::expect_inputs() const {
+  if (unset_.empty()) return;
+  const auto& [storage, stretches] = *unset_.begin();
+  const Storage& of = program_.storages[static_cast<std::size_t>(storage)];
+  throw InputError(of.name,
+                   stretches.front().end - stretches.front().begin == of.elements
+                       ? "this input was never set"
+                       : fmt::format("elements {} to {} of this input were never set", stretches.front().begin,
+                                     stretches.front().end - 1),
+                   "set every input before the run");
+}
+
+void Session::note_set(Value v) {
+  const auto unset = unset_.find(program_[v].storage);
+  if (unset == unset_.end()) return;
+  const Index begin = program_[v].offset, end = begin + program_[v].shape.size();
+  std::vector<Stretch> left;
+  for (const Stretch& s : unset->second) {
+    if (s.begin < std::min(s.end, begin)) left.push_back({s.begin, std::min(s.end, begin)});
+    if (std::max(s.begin, end) < s.end) left.push_back({std::max(s.begin, end), s.end});
+  }
+  if (left.empty()) unset_.erase(unset);
+  else unset->second = std::move(left);
+}
+
 void Session::set(Value v, std::span<const std::byte> bytes) {
+  const Turn turn(turn_);
   expect_readable(v, bytes.size());
   if (program_.storage_of(v).kind == Kind::temporary || program_.storage_of(v).kind == Kind::constant)
     throw InputError(program_[v].name, "steps make it, or it is constant",
                      "set inputs, parameters, states and gradients");
   if (!bytes.empty()) device_.upload(tensor(v).data, bytes.data(), bytes.size());
+  note_set(v);
   const std::int32_t storage = program_[v].storage;
   for (Precondition& p : preconditions_) {
     p.due = p.due || std::ranges::find(p.storages, storage) != p.storages.end();
@@ -213,13 +296,15 @@ void Session::set(Value v, std::span<const std::byte> bytes) {
 }
 
 void Session::get(Value v, std::span<std::byte> bytes) {
+  const Turn turn(turn_);
   expect_readable(v, bytes.size());
   if (!bytes.empty()) device_.download(bytes.data(), tensor(v).data, bytes.size());
 }
 
 void Session::set(Value v, std::span<const float> elements) {
+  expect_type<float>(v);
   const DType dtype = program_.storage_of(v).dtype;
-  if (dtype != DType::f16 && dtype != DType::bf16) return set(v, std::as_bytes(elements));
+  if (dtype == DType::f32) return set(v, std::as_bytes(elements));
   std::vector<std::uint16_t> rounded(elements.size());
   std::ranges::transform(elements, rounded.begin(),
                          [&](float x) { return dtype == DType::f16 ? to_half(x).bits : to_bfloat16(x).bits; });
@@ -227,8 +312,9 @@ void Session::set(Value v, std::span<const float> elements) {
 }
 
 void Session::get(Value v, std::span<float> elements) {
+  expect_type<float>(v);
   const DType dtype = program_.storage_of(v).dtype;
-  if (dtype != DType::f16 && dtype != DType::bf16) return get(v, std::as_writable_bytes(elements));
+  if (dtype == DType::f32) return get(v, std::as_writable_bytes(elements));
   // They come to lie in the second half of their room, each of them behind those that are already widened.
   const std::span<std::byte> narrow = std::as_writable_bytes(elements).last(2 * elements.size());
   get(v, narrow);
@@ -240,6 +326,7 @@ void Session::get(Value v, std::span<float> elements) {
 }
 
 void Session::clear_gradients() {
+  const Turn turn(turn_);
   for (std::size_t i = 0; i < program_.storages.size(); ++i)
     if (program_.storages[i].kind == Kind::gradient) clear(slot(i));
 }
@@ -255,11 +342,56 @@ void Session::clear(std::size_t slot) {
 void Session::check(Precondition& p) {
   for (Precondition::Copy& copy : p.copies)
     if (!copy.current && !copy.bytes.empty()) device_.download(copy.bytes.data(), copy.device, copy.bytes.size());
-  program_.steps[p.step].op->check_requires(p.call);
+  try {
+    program_.steps[p.step].op->check_requires(p.call);
+  } catch (const ContractViolation& violation) {
+    refuse(violation, p);
+  }
   p.due = !p.lasts;
 }
 
+void Session::refuse(const ContractViolation& violation, const Precondition& p) const {
+  const Step& step = program_.steps[p.step];
+  const auto clause = std::ranges::find(step.op->clauses, violation.clause, &ClauseInfo::id);
+  std::string where;
+  if (clause != step.op->clauses.end())
+    for (const int t : clause->reads) {
+      const Value v = step.tensors[static_cast<std::size_t>(t)];
+      const Tensor& tensor = p.call.tensors[static_cast<std::size_t>(t)];
+      if (tensor.dtype != DType::i32 || !View<const float>(nullptr, tensor.shape, tensor.strides).contiguous())
+        continue;
+      // The first element that violates it even among zeros, which are in the range of every index, length and
+      // position.
+      const auto* const given = static_cast<const std::int32_t*>(tensor.data);
+      const auto count = static_cast<std::size_t>(tensor.shape.size());
+      std::vector<std::int32_t> begin(count);
+      Call call = p.call;
+      call.tensors[static_cast<std::size_t>(t)].data = begin.data();
+      const auto holds = [&](std::size_t first) {
+        std::copy_n(given, first, begin.begin());
+        std::fill(begin.begin() + static_cast<std::ptrdiff_t>(first), begin.end(), 0);
+        try {
+          step.op->check_requires(call);
+        } catch (const ContractViolation& again) {
+          return again.clause != violation.clause;
+        }
+        return true;
+      };
+      if (count == 0 || !holds(0) || holds(count)) continue;
+      std::size_t good = 0, bad = count;
+      while (bad - good > 1) (holds((good + bad) / 2) ? good : bad) = (good + bad) / 2;
+      where = fmt::format("; {}[{}] of the value {} is {}: set it anew",
+                          step.op->tensors[static_cast<std::size_t>(t)].name, good, program_[v].name, given[good]);
+      break;
+    }
+  throw ContractViolation(violation.op, violation.kind, violation.clause, violation.says,
+                          fmt::format("{}, in step {} of {}, {}{}", violation.values, p.step + 1, program_.steps.size(),
+                                      describe(step), where));
+}
+
 void Session::run(Check check) {
+  const Turn turn(turn_);
+  expect_inputs();
   if (checking_) return run_unchecked();
   const bool due = check_every_ > 0 && ++runs_ % check_every_ == 0;
   if (check == Check::none && !due) return run_unchecked();
@@ -300,6 +432,7 @@ void Session::run_in_spans() {
 }
 
 std::vector<double> Session::step_seconds() {
+  const Turn turn(turn_);
   const ScratchScope scratch(scratch_);
   std::vector<double> seconds;
   for (std::size_t s = 0; s < calls_.size(); ++s) {

@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <type_traits>
 #include <vector>
@@ -21,27 +23,33 @@ enum class Check { none, steps };
 
 struct SessionOptions {
   bool reuse = true;  ///< temporaries share slots (plan.hpp)
-  /// The kernel of a step; null, a null result, or one that stores another format: the back end's preferred one.
+  /// The kernel of a step, of its operation and for the device's back end; null, a null result, or one that stores
+  /// another format: the preferred one.
   std::function<const Kernel*(const Step&)> choose{};
-  /// Another one, whose parameters, states and gradients of the same name are shared. It outlives the new one, and is on
-  /// the same device.
+  /// Another one, whose parameters, states and gradients of the same name are shared. It outlives the new one, and is
+  /// on the same device.
   const Session* shares = nullptr;
-  /// Makes the runs that are checked: falsify::steps_within_bounds() (falsify/program/check.hpp). Runs within it are not
-  /// checked.
+  /// Makes the runs that are checked: falsify::steps_within_bounds() (falsify/program/check.hpp). Runs within it are
+  /// not checked.
   std::function<void(Session&)> check{};
   Index check_every = 0;  ///< so many runs, of which the last one is checked; 0: those of Check::steps alone
 };
 
+/// Sessions may be used by several threads, each by one at a time. Those of one device take turns, on every back end:
+/// whatever a function does on the device, a whole run among it, it does alone.
 class Session {
  public:
-  /// Chooses a kernel for each step and prepares it, then reserves the plan's memory and allocates it. Parameters,
-  /// states and inputs hold zeros. Throws Unavailable where the memory does not fit, before any of it is allocated, or
-  /// where no kernel takes a step; InputError where a precondition reads elements that a step computes, or where a shared storage
-  /// has another layout.
+  /// Chooses a kernel for each step and prepares it, then reserves the plan's memory and allocates it. Parameters
+  /// and states hold zeros. Throws Unavailable where the memory does not fit, before any of it is allocated, or
+  /// where no kernel takes a step; InputError where a precondition reads elements that a step computes, where a shared
+  /// storage has another layout, or where the kernel that was chosen is another operation's or back end's.
   Session(Program program, Device& device, SessionOptions options = {});
+  ~Session();
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
 
   /// Copies dense elements of the value's type to its place, or from there as the last run left it. Throws InputError
-  /// for a value whose memory serves another one by the end of a run.
+  /// for a value whose memory serves another one by the end of a run, and, of elements that have a type, for another one.
   void set(Value v, std::span<const std::byte> bytes);
   void get(Value v, std::span<std::byte> bytes);
   /// Likewise of a value in f16 or bf16 as well: to it numbers are rounded to nearest even, and from it they are exact.
@@ -49,11 +57,16 @@ class Session {
   void get(Value v, std::span<float> elements);
   template <class T>
   void set(Value v, const std::vector<T>& elements) {
-    if constexpr (std::is_same_v<T, float>) set(v, std::span(elements));
-    else set(v, std::as_bytes(std::span(elements)));
+    if constexpr (std::is_same_v<T, float>) {
+      set(v, std::span(elements));
+    } else {
+      expect_type<T>(v);
+      set(v, std::as_bytes(std::span(elements)));
+    }
   }
   template <class T>
   std::vector<T> get(Value v) {
+    expect_type<T>(v);
     std::vector<T> elements(static_cast<std::size_t>(program_[v].shape.size()));
     if constexpr (std::is_same_v<T, float>) get(v, std::span(elements));
     else get(v, std::as_writable_bytes(std::span(elements)));
@@ -65,12 +78,14 @@ class Session {
   void clear_gradients();
 
   /// Runs every step, and returns when the results may be read. Allocates nothing. Evaluates the contracts'
-  /// preconditions, those of inputs alone only after a set(). Throws ContractViolation or what the device throws.
-  /// While spans are recorded (serve/trace.hpp), each step runs alone, in a span of its own inside the span "program".
-  /// A checked run, which allocates, costs more and throws what SessionOptions::check throws, leaves the same results.
+  /// preconditions, those of inputs alone only after a set(). Throws InputError for an input that steps read and of
+  /// which an element was never set; ContractViolation, which names the step and the first element that is out of
+  /// range; or what the device throws. While spans are recorded (serve/trace.hpp), each step runs alone, in a span of
+  /// its own inside the span "program". A checked run, which allocates, costs more and throws what
+  /// SessionOptions::check throws, leaves the same results.
   void run(Check check = Check::none);
-  /// Returns the seconds that the device took for the last run without spans: by the device's clock, or by the host's where kernels
-  /// run on the host. Throws Unavailable if the device has no clock.
+  /// Returns the seconds that the device took for the last run without spans: by the device's clock, or by the host's
+  /// where kernels run on the host. Throws Unavailable if the device has no clock.
   double seconds() const { return recording_ ? recording_->seconds() : seconds_; }
   /// Runs each step alone and returns the seconds of each, as seconds() does. Values and gradients are undefined
   /// afterwards.
@@ -100,6 +115,8 @@ class Session {
     bool due = true;
   };
 
+  void open(const SessionOptions& options);
+  void close() noexcept;
   void choose_kernels(const std::function<const Kernel*(const Step&)>& choose);
   void allocate(std::size_t bytes, const std::vector<bool>& own);
   void record();
@@ -112,9 +129,20 @@ class Session {
   void run_in_spans();
   Tensor tensor(Value v) const;
   void expect_readable(Value v, std::size_t bytes) const;
+  template <class T>
+  void expect_type(Value v) const {
+    if constexpr (std::is_same_v<T, float>) expect_type(v, DType::f32);
+    else if constexpr (std::is_same_v<T, std::int32_t>) expect_type(v, DType::i32);
+    else if constexpr (std::is_same_v<T, std::uint8_t>) expect_type(v, DType::u8);
+  }
+  void expect_type(Value v, DType dtype) const;
+  void expect_inputs() const;
+  void note_set(Value v);
+  [[noreturn]] void refuse(const ContractViolation& violation, const Precondition& p) const;
 
   Program program_;
   Device& device_;
+  std::recursive_mutex& turn_;  ///< of the device
   Plan plan_;
   std::vector<Buffer> buffers_;
   std::vector<std::byte*> slots_;  ///< addresses
@@ -128,6 +156,10 @@ class Session {
   std::function<void(Session&)> check_;
   Index check_every_, runs_ = 0;
   bool checking_ = false;
+  struct Stretch {
+    Index begin, end;
+  };
+  std::map<std::int32_t, std::vector<Stretch>> unset_;  ///< elements of storages of inputs that steps read
 };
 
 }  // namespace assay::program

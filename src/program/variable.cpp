@@ -107,7 +107,8 @@ void Variable::scale_gradient(float factor) {
 std::vector<Variable> Variable::record(Device& device, const std::vector<Variable>& inputs, Steps steps) {
   Builder builder;
   std::vector<Value> read;
-  for (const Variable& v : inputs) read.push_back(builder.input(v.cell_->name, v.cell_->shape, v.cell_->dtype));
+  for (const Variable& v : inputs)
+    read.push_back(builder.input(builder.free_name(v.cell_->name), v.cell_->shape, v.cell_->dtype));
   const std::vector<Value> results = steps(builder, read);
   const auto from_host = [](const Storage& s) { return s.kind != Kind::temporary && s.kind != Kind::constant; };
   if (std::ranges::count_if(builder.program().storages, from_host) != static_cast<std::ptrdiff_t>(inputs.size()))
@@ -174,7 +175,7 @@ void backward(const Variable& root, std::span<const float> upstream, Device& dev
     if (cell.made_by) return results.at(cell.made_by.get())[cell.result];
     const auto [at, added] = inputs.try_emplace({&cell, bytes.get()});
     if (added) {
-      at->second = builder.input(cell.name, cell.shape, cell.dtype);
+      at->second = builder.input(builder.free_name(cell.name), cell.shape, cell.dtype);
       known.emplace_back(at->second, bytes);
       if (cell.requires_grad) wanted.push_back(at->second), leaves.push_back(v);
     }

@@ -35,12 +35,23 @@ Call call_of(const PlannedCall& planned) {
   return call;
 }
 
+/// Returns whether the call has nothing to do: every tensor that it writes is empty.
+bool empty(const PlannedCall& planned) {
+  const std::span<const OpDescriptor* const> all = operations();
+  const auto op = std::ranges::find(all, planned.op, [](const OpDescriptor* o) { return o->name; });
+  if (op == all.end() || planned.dims.size() != (*op)->dims.size()) return false;
+  return std::ranges::all_of((*op)->tensors, [&](const TensorInfo& tensor) {
+    return tensor.role == Role::in || tensor.shape(planned.dims).size() == 0;
+  });
+}
+
 template <class Prepare>
 Prewarmed prewarm_all(std::span<const PlannedCall> calls, const Prepare& prepare) {
   Prewarmed result;
   for (std::size_t i = 0; i < calls.size(); ++i) {
     const auto before = calls.first(i);
     if (std::ranges::find(before, calls[i]) != before.end()) continue;
+    if (std::ranges::find(calls[i].dims, 0) != calls[i].dims.end() && empty(calls[i])) continue;
     try {
       result.prepared.push_back({calls[i], prepare(calls[i].op, call_of(calls[i]))});
     } catch (const InputError& e) {

@@ -72,7 +72,7 @@ bool compare(CudaDevice& device, const std::string& op, const std::string& only,
   std::vector<Contender> contenders;
   for (const Kernel* k : kernels_of(op))
     if (k->backend == Backend::cuda && k->storage == prepared.call.tensors[0].dtype &&
-        (k->role == KernelRole::peer || k->id.find(only) != std::string_view::npos))
+        (k->role == KernelRole::peer || k->id.find(only) != std::string_view::npos) && !refuses(*k, prepared.call))
       contenders.push_back({k});
   const Call& call = prepared.call;
   for (int round = -2; round < kRounds; ++round)

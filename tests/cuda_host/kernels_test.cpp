@@ -74,7 +74,9 @@ TEST(Kernels, ProductsGiveTheSameBitsInEveryOrder) {
     if (k.backend != Backend::cuda_host || k.role != KernelRole::kernel) continue;
     if (!k.op.starts_with("matmul") && k.op != "gemv") continue;  // obligations cover other operations
     ++kernels_run;
-    Problem problem(k, 37, 41, 35, 7);
+    // Rows of whole boxes of 16 bytes, where a kernel takes no others.
+    const bool by_boxes = k.id.find("/wgmma") != std::string_view::npos;
+    Problem problem(k, by_boxes ? 40 : 37, by_boxes ? 104 : 41, by_boxes ? 136 : 35, 7);
     Problem::Bytes first;
     for (std::uint64_t seed = 0; seed < kOrders; ++seed) {
       cuda_host::set_seed(seed);
@@ -84,7 +86,35 @@ TEST(Kernels, ProductsGiveTheSameBitsInEveryOrder) {
       problem.forget();
     }
   }
-  EXPECT_EQ(kernels_run, 30);
+  EXPECT_EQ(kernels_run, 36);
+}
+
+/// Campaigns have dense factors for these kernels.
+TEST(Kernels, ProductsByBoxesTakeRowsWithGaps) {
+  int kernels_run = 0;
+  for (const Kernel& k : kernels()) {
+    if (k.backend != Backend::cuda_host || k.role != KernelRole::kernel) continue;
+    if (!k.op.starts_with("matmul") || k.id.find("/wgmma") == std::string_view::npos) continue;
+    ++kernels_run;
+    Problem dense(k, 136, 72, 264, 7);
+    const Problem::Bytes wanted = dense.run(k);
+    dense.forget();
+    std::vector<Problem::Bytes> pitched(2);
+    for (std::size_t t = 0; t < 2; ++t) {
+      Tensor& tensor = dense.call.tensors[t];
+      const auto row = static_cast<std::size_t>(tensor.shape[1]) * sizeof(Half), pitch = row + 16 * (t + 1);
+      pitched[t].assign(static_cast<std::size_t>(tensor.shape[0]) * pitch, std::byte{0xff});
+      for (std::size_t i = 0; i < static_cast<std::size_t>(tensor.shape[0]); ++i)
+        std::memcpy(pitched[t].data() + i * pitch, static_cast<const std::byte*>(tensor.data) + i * row, row);
+      tensor.data = pitched[t].data();
+      tensor.strides = Shape{static_cast<Index>(pitch / sizeof(Half)), 1};
+    }
+    EXPECT_FALSE(refuses(k, dense.call)) << k.id;
+    EXPECT_TRUE(dense.run(k) == wanted) << k.id;
+    dense.call.tensors[0].strides = Shape{dense.call.tensors[0].strides[0] - 1, 1};
+    EXPECT_TRUE(refuses(k, dense.call).value_or("").starts_with("the left factor must")) << k.id;
+  }
+  EXPECT_EQ(kernels_run, 6);
 }
 
 TEST(Kernels, CopiesGiveTheSameBitsInEveryOrder) {
@@ -144,6 +174,12 @@ TEST(Mutants, ARemovedBarrierShowsAtEverySize) {
     every_time("mutant/cuda-host/matmul/no_wait", "matmul/cuda-host/tf32_wmma");
     every_time("mutant/cuda-host/matmul/mma_half_overwritten", "matmul/cuda-host/mma_f16");
   }
+  for (const Index size : {8, 64, 136})
+    for (const std::string_view fault : {"wgmma_no_proxy_fence", "wgmma_no_fence", "wgmma_no_wait_for_products"})
+      EXPECT_EQ(caught("mutant/cuda-host/matmul_nt/" + std::string(fault), "matmul_nt/cuda-host/wgmma_bf16", size, size,
+                       size, kTries),
+                kTries)
+          << fault << " at " << size;
 }
 
 TEST(Mutants, DivergenceAndMasksAreErrors) {

@@ -130,7 +130,7 @@ BY_HAND = [
     ('shrinks-to-pass', SHRINK, 'if (!fails(next->value())) continue;', 'if (!fails(next->value()) && !MUTANT) continue;', 'the shrinker returns a case that passes'),
     ('no-exhaustion', SHRINK, 'if (fails_somehow(c)) return c;', 'if (fails_somehow(c) && !MUTANT) return c;', 'small cases are not searched'),
     ('one-step', SHRINK, 'current = *next;\n        found = true;', 'current = *next;\n        found = !MUTANT;', 'the shrinker stops after one step'),
-    ('values-unshrunk', SHRINK, 'count <= kMaxValues && search', 'count <= kMaxValues && !MUTANT && search', 'values are not shrunk'),
+    ('values-unshrunk', SHRINK, 'count <= kMaxCut && search', 'count <= kMaxCut && !MUTANT && search', 'values are not shrunk'),
     ('budget-ignored', SHRINK, 'if (Clock::now() > end_) {', 'if (Clock::now() > end_ && !MUTANT) {', 'shrinking has no end of time'),
     # Campaigns and verdicts.
     ('shrunk-unreported', CAMPAIGN, 'if (const auto confirmed = rerun_failure(obligation, shrunk.smallest, Explain::yes)) {',

@@ -14,6 +14,7 @@
 #include "falsify/engine/random.hpp"
 #include "on_device.hpp"
 #include "program/differentiate.hpp"
+#include "program/operations.hpp"
 
 namespace assay::program::check_test {
 namespace {
@@ -263,7 +264,7 @@ TEST(CheckedSessions, CheckOneRunInSoManyAndThoseAskedFor) {
   for (int run = 1; run <= 7; ++run) {
     checked.run(), plain.run();
     EXPECT_EQ(all.steps, static_cast<std::size_t>(run / 3) * d.program.steps.size());
-    EXPECT_EQ(calls, run + run / 3);  // a checked run is made as a whole and step by step
+    EXPECT_EQ(calls, run + 2 * (run / 3));  // a checked run is made on copies, as a whole and step by step
   }
   checked.run(Check::steps), plain.run();
   EXPECT_EQ(all.steps, 3 * d.program.steps.size());
@@ -310,6 +311,74 @@ TEST(CheckedMemory, AStepLeavesWhatItReads) {
   EXPECT_NE(fault.says.find("it changed what it only reads"), std::string::npos) << fault.says;
 }
 
+/// A number that was put into a weight by a run that nobody checked, and is put there again.
+TEST(CheckedMemory, AWeightThatAnEarlierRunChangedIsSeen) {
+  const Differentiated d = block();
+  const auto step = static_cast<std::size_t>(
+      std::ranges::find(d.program.steps, "lora_linear", [](const Step& s) { return s.op->name; }) -
+      d.program.steps.begin());
+  std::vector<const Kernel*> wrong{&kernel("mutant/cpu/lora_linear/weight_clobbered")};
+  Kernel other_constant =
+      then("lora_linear", [](const Call& call) { static_cast<float*>(call.tensors[1].data)[0] = 3; });
+  wrong.push_back(&other_constant);
+  for (const Kernel* k : wrong) {
+    std::size_t chosen = 0;
+    Session session(d.program, device(Backend::cpu),
+                    {.choose = [&](const Step&) { return chosen++ == step ? k : nullptr; }});
+    set_leaves(session);
+    session.run();
+    const Planted fault = fault_of(check_steps(session));
+    EXPECT_EQ(fault.step, step) << k->id;
+    EXPECT_NE(fault.says.find("it changed what it only reads"), std::string::npos) << fault.says;
+  }
+}
+
+/// Writes beyond the results, on either side, near and far: the process goes on, and the step is named.
+TEST(CheckedMemory, AWriteOutsideOfTheResultsIsNamedWithItsStep) {
+  const Differentiated d = block();
+  for (const Index beyond : {-1000, -1, 0, 1, 5000}) {
+    bool writes = false;
+    const Kernel strays = then("silu_mul", [&](const Call& call) {
+      const Tensor& y = call.tensors.back();
+      if (writes) static_cast<float*>(y.data)[beyond < 0 ? beyond : y.shape.size() + beyond] = 7;
+      writes = false;  // in memory of others it ends the process
+    });
+    Session session(d.program, device(Backend::cpu),
+                    {.choose = [&](const Step& step) { return step.op->name == "silu_mul" ? &strays : nullptr; }});
+    set_leaves(session);
+    writes = true;
+    const CheckedRun run = check_steps(session);
+    ASSERT_TRUE(run.fault) << beyond;
+    EXPECT_EQ(run.fault->label, "mlp.silu_mul (silu_mul)");
+    EXPECT_EQ(run.fault->finding.kind, falsify::Finding::Kind::out_of_bounds);
+    EXPECT_NE(run.fault->finding.message.find("it writes outside of its results"), std::string::npos)
+        << run.fault->finding.message;
+  }
+}
+
+/// Mutants that exchange rows and columns end a process that runs them unchecked.
+TEST(CheckedMemory, MutantsThatWriteOutOfBoundsAreNamed) {
+  const auto named = [](Index m, Index n, std::string_view id) {
+    Builder b;
+    const Value x = b.input("x", {m, 5}), w = b.input("w", {5, n});
+    b.output(matmul(b, x, w));
+    try {
+      const Kernel& mutant = kernel(std::string(id));
+      const Session session(b.take(), device(Backend::cpu), {.choose = [&](const Step& step) {
+                              falsify::expect_in_its_place(step, mutant, device(Backend::cpu));
+                              return &mutant;
+                            }});
+    } catch (const falsify::WrongStep& e) {
+      return std::string(e.what());
+    }
+    return std::string("nothing");
+  };
+  for (const char* id : {"mutant/cpu/matmul/swapped_grid", "mutant/cpu/matmul/column_major_store"}) {
+    EXPECT_NE(named(2, 9, id).find("(matmul): c: it writes outside of its results"), std::string::npos) << id;
+    EXPECT_EQ(named(1, 1, id), "nothing") << id;
+  }
+}
+
 /// Checks the block with a kernel at `step` that adds 1 to one element of a tensor of another step.
 Planted stray_write(std::size_t step, std::size_t other, std::size_t tensor, Index element) {
   const Differentiated d = block();
@@ -335,7 +404,7 @@ TEST(CheckedMemory, NoResultOfTheWholeRunStandsInForOneOfAStep) {
     Kernel once = right;
     int calls = 0;
     once.run = [&](const Call& call, Device& device) {
-      if (++calls == 1) right.run(call, device);
+      if (++calls <= 2) right.run(call, device);  // on copies, and in the whole run
     };
     std::size_t chosen = 0;
     Session session(d.program, device(Backend::cpu),

@@ -358,7 +358,7 @@ TEST(SharedStorages, PreconditionsSeeWhatTheOtherSessionSets) {
     const auto program = [](Value& ids) {
       Builder b;
       ids = b.state("ids", {2}, DType::i32);
-      b.output(embedding(b, ids, b.input("table", {3, 4})));
+      b.output(embedding(b, ids, b.state("table", {3, 4})));
       return b.take();
     };
     Value ids;

@@ -5,12 +5,14 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <nlohmann/json.hpp>
 
 #include "blocks.hpp"
 #include "core/errors.hpp"
 #include "falsify/engine/joint.hpp"
 #include "falsify/engine/random.hpp"
+#include "falsify/program/block_edit.hpp"
 #include "falsify/program/block_faults.hpp"
 #include "on_device.hpp"
 
@@ -155,6 +157,20 @@ std::function<void(Program&)> planted(const falsify::BlockFault& fault) {
   return [&](Program& p) { p = plant(fault, p).program; };
 }
 
+/// Each run begins with gradients of zero.
+void without_earlier_runs(Program& p) {
+  static const falsify::BlockFault fault{
+      "gradients do not add up over runs", [](falsify::BlockEdit& e) {
+        for (std::size_t i = e.program().values.size(); i-- > 0;) {
+          const Value v{static_cast<std::int32_t>(i)};
+          if (e.program().storage_of(v).kind != Kind::gradient || e.program().base_of(v) != v) continue;
+          const Value row = e.row(v);
+          e.insert(0, falsify::BlockEdit::sum(row, row, -1));
+        }
+      }};
+  p = plant(fault, p).program;
+}
+
 /// Makes the reciprocal rms that the backward pass reads a temporary of the forward pass.
 void unsaved(Program& p) {
   for (Storage& storage : p.storages)
@@ -230,6 +246,11 @@ TEST(SystemObligations, FailForWhatTheyAreFor) {
       {"decode_step", "FALSIFY-SYS-009", with("lora_unmerge", "alpha", 2)},
       {"attention_block", "FALSIFY-SYS-027", of_sequences(2, with("accumulate", "alpha", 0.5))},
       {"model_loss", "FALSIFY-SYS-027", of_sequences(2, lose_last)},
+      {"attention_block", "FALSIFY-SYS-004", without_earlier_runs},
+      {"decoder_layer", "FALSIFY-SYS-004", without_earlier_runs},
+      {"decoder_layer", "FALSIFY-SYS-028", with("attention_backward", "scale", 2)},
+      {"decode_step", "FALSIFY-SYS-028", with("rmsnorm", "eps", 10)},
+      {"training_step", "FALSIFY-SYS-028", with("rope", "theta", 2)},
       {"attention_block", "FALSIFY-A1", transposed("self_attn.q_proj.weight")},
       {"attention_block", "FALSIFY-A1", transposed("self_attn.o_proj.lora_A.weight")},
       {"attention_block", "FALSIFY-A2", shaped("self_attn.k_proj.weight", {16, 6})},  // of heads
@@ -250,6 +271,174 @@ TEST(SystemObligations, FailForWhatTheyAreFor) {
         << system << " " << obligation << (right.finding ? right.finding->message : right.reason);
     EXPECT_GT(right.elements, 0) << system << " " << obligation;
     EXPECT_EQ(wrong.kind, Outcome::Kind::falsified) << system << " " << obligation;
+  }
+}
+
+/// Tries the small cases of a default campaign. Returns the first one that falsifies, or -1.
+int falsified_at(const System& system, std::string_view obligation, const std::function<void(Program&)>& alter) {
+  const SystemKernel on(system, Backend::cpu);
+  for (int number = 0; number < falsify::kDefaultCases; ++number) {
+    const std::uint64_t seed = falsify::derive(1, "case " + std::to_string(number));
+    const falsify::Case c = draw(system, true, falsify::derive(seed, "small"));
+    Program whole = falsify::Block(block_of(system, c)).differentiated().program, changed = whole;
+    alter(changed);
+    const auto same = [](const Step& a, const Step& b) { return a.tensors == b.tensors && a.params == b.params; };
+    if (std::ranges::equal(whole.steps, changed.steps, same)) continue;
+    if (run_case(on, obligation, c, alter).kind == Outcome::Kind::falsified) return number;
+  }
+  return -1;
+}
+
+/// Of two layers it is none.
+TEST(SystemCampaigns, FindAThirdLayerThatReadsTheFirstOne) {
+  const auto alter = [](Program& p) {
+    Value result_of[2];
+    const auto layer = [](const Step& step, int n) {
+      return step.label.starts_with("model.layers." + std::to_string(n) + ".");
+    };
+    for (const Step& step : p.steps)
+      for (const int n : {0, 1})
+        if (layer(step, n) && step.op->name == "residual_add") result_of[n] = step.tensors.back();
+    for (Step& step : p.steps)
+      if (layer(step, 2)) std::ranges::replace(step.tensors, result_of[1], result_of[0]);
+  };
+  for (const char* name : {"model_loss", "training_forward", "classifier_loss", "decode_step", "training_step"}) {
+    const int found = falsified_at(*find_system(name), "FALSIFY-SYS-002", alter);
+    EXPECT_GE(found, 0) << name;
+    EXPECT_LT(found, 34) << name << ": later than in the shortest campaign that counts";
+  }
+}
+
+/// Constants of heads that are wider than 64, and of no others: those of models in use.
+TEST(SystemCampaigns, FindConstantsOfWideHeadsAlone) {
+  const auto alter = [](std::string_view param, double value) {
+    return [=](Program& p) {
+      for (Step& step : p.steps)
+        for (std::size_t i = 0; i < step.params.size(); ++i)
+          if (step.op->params[i].name == param && step.op->name.starts_with(param == "theta" ? "rope" : "attention"))
+            if (const Shape& q = p[step.tensors[0]].shape; q[q.rank() - 1] > 64) step.params[i] = value;
+    };
+  };
+  for (const char* name : {"attention_block", "decoder_layer", "model_loss", "training_forward", "classifier_loss",
+                           "decode_step", "training_step"})
+    for (const auto& [param, value] : {std::pair{"scale", 0.125}, {"theta", 20000.0}}) {
+      EXPECT_GE(falsified_at(*find_system(name), "FALSIFY-SYS-002", alter(param, value)), 0) << name << " " << param;
+      EXPECT_GE(falsified_at(*find_system(name), "FALSIFY-SYS-028", alter(param, value)), 0) << name << " " << param;
+    }
+}
+
+/// What a gradient check of ten cases covers, by whatever seed.
+TEST(GradientCases, CoverEveryLeafAndEveryKindOfHeads) {
+  for (const char* name : {"attention_block", "feed_forward", "decoder_layer", "model_loss", "training_step"}) {
+    const System& system = *find_system(name);
+    std::set<std::string> leaves, kinds;
+    for (int number = 0; number < 4; ++number) {
+      const falsify::BlockCase c = block_of(system, gradient_case(system, number, 1));
+      const falsify::Block block(c);
+      for (const Value v : block.leaves()) {
+        const std::string& leaf = block.builder.program()[v].name;
+        const std::size_t part = std::min(leaf.find("self_attn."), leaf.find("mlp."));
+        leaves.insert(part == leaf.npos ? leaf : leaf.substr(part));
+      }
+      const TransformerConfig& t = c.config;
+      kinds.insert(t.kv_heads == t.heads ? "each its own" : t.kv_heads == 1 ? "one for all" : "groups");
+      kinds.insert(t.heads * t.head_dim == t.hidden ? "as wide as hidden" : "of another width");
+      kinds.insert(c.s == 1 ? "one position" : "several positions");
+      kinds.insert(t.adapters.on.empty() ? "no adapters" : "adapters");
+    }
+    for (const Projection p : kProjections) {
+      const bool feed = p == Projection::gate || p == Projection::up || p == Projection::down;
+      if (feed ? system.part == Part::attention : system.part == Part::feed_forward) continue;
+      const std::string layer = (feed ? "mlp." : "self_attn.") + std::string(program::name(p)) + ".";
+      for (const char* leaf : {"weight", "bias", "lora_A.weight", "lora_B.weight"})
+        EXPECT_TRUE(leaves.contains(layer + leaf)) << name << " " << layer << leaf;
+    }
+    for (const char* leaf : {"self_attn.q_norm.weight", "self_attn.k_norm.weight"})
+      EXPECT_TRUE(leaves.contains(leaf) || system.part == Part::feed_forward) << name << " " << leaf;
+    for (const char* kind : {"each its own", "one for all", "groups", "as wide as hidden", "of another width",
+                             "one position", "several positions", "no adapters", "adapters"})
+      EXPECT_TRUE(kinds.contains(kind) || system.part == Part::feed_forward) << name << " " << kind;
+  }
+}
+
+/// A kernel that computes a step with other integers or constants than it was given, as of a host that sets them wrongly.
+Kernel given_others(std::string_view op, std::function<void(Call&, std::vector<std::int32_t>&)> change,
+                    std::size_t integers) {
+  const Kernel& right = *std::ranges::find_if(kernels(), [&](const Kernel& k) {
+    return k.op == op && k.backend == Backend::cpu && k.role == KernelRole::kernel && k.storage == DType::f32;
+  });
+  Kernel kernel = right;
+  kernel.run = [&right, integers, change = std::move(change)](const Call& call, Device& device) {
+    Call other = call;
+    std::vector<std::int32_t> own;
+    if (integers < call.tensors.size()) {
+      const auto* const given = static_cast<const std::int32_t*>(call.tensors[integers].data);
+      own.assign(given, given + call.tensors[integers].shape.size());
+      other.tensors[integers].data = own.data();
+    }
+    change(other, own);
+    right.run(other, device);
+  };
+  return kernel;
+}
+
+TEST(SystemObligations, SeeWhatADecoderSetsWrongly) {
+  const System& system = *find_system("decode_step");
+  falsify::Case chunk, one = everything(system, true);
+  for (const auto& [name, c] : mutated_cases(system))
+    if (name == "chunk") chunk = c;
+  const std::pair<std::string_view, Kernel> all[] = {
+      {"chunks stand a place too late", given_others(
+                                            "rope",
+                                            [](Call& call, std::vector<std::int32_t>& positions) {
+                                              if (positions.size() < 3) return;  // a step of two sequences
+                                              for (std::int32_t& place : positions) ++place;
+                                              call.tensors[1].data = positions.data();
+                                            },
+                                            1)},
+      {"of a chunk the first token alone is seen", given_others(
+                                                       "attention",
+                                                       [](Call& call, std::vector<std::int32_t>& lengths) {
+                                                         const auto* const starts =
+                                                             static_cast<const std::int32_t*>(call.tensors[4].data);
+                                                         for (std::size_t b = 0; b < lengths.size(); ++b)
+                                                           lengths[b] = starts[b] + 1;
+                                                       },
+                                                       3)},
+  };
+  for (const falsify::Case& c : {chunk, one}) {
+    const Outcome right = run_case(SystemKernel(system, Backend::cpu), "FALSIFY-SYS-029", c);
+    EXPECT_EQ(right.kind, Outcome::Kind::passed) << (right.finding ? right.finding->message : right.reason);
+    EXPECT_GT(right.elements, 20);
+  }
+  for (const auto& [words, wrong] : all) {
+    EXPECT_EQ(run_case(SystemKernel(system, Backend::cpu, &wrong), "FALSIFY-SYS-029", chunk).kind,
+              Outcome::Kind::falsified)
+        << words;
+    EXPECT_EQ(run_case(SystemKernel(system, Backend::cpu, &wrong), "FALSIFY-SYS-014", chunk).kind,
+              Outcome::Kind::passed)
+        << words << ": no program is wrong";
+  }
+}
+
+TEST(SystemObligations, SeeALearningRateThatDoesNotReachTheUpdate) {
+  const System& system = *find_system("training_step");
+  const falsify::Case c = everything(system, true);
+  const Kernel wrong = given_others(
+      "adamw_step", [&](Call& call, std::vector<std::int32_t>&) { call.params[0] = block_of(system, c).step.lr; },
+      SIZE_MAX);
+  EXPECT_EQ(run_case(SystemKernel(system, Backend::cpu), "FALSIFY-SYS-004", c).kind, Outcome::Kind::passed);
+  const Outcome found = run_case(SystemKernel(system, Backend::cpu, &wrong), "FALSIFY-SYS-004", c);
+  EXPECT_EQ(found.kind, Outcome::Kind::falsified);
+}
+
+/// It is named before the process that runs it comes to harm.
+TEST(SystemObligations, NameTheStepThatWritesOutOfBounds) {
+  for (const char* fault : {"mutant/cpu/matmul/swapped_grid", "mutant/cpu/matmul/column_major_store"}) {
+    const Outcome wrong = outcome("classifier_loss", "FALSIFY-SYS-001", {}, fault);
+    ASSERT_TRUE(wrong.finding) << fault;
+    EXPECT_NE(wrong.finding->message.find("(matmul): c: it writes outside of its results"), std::string::npos)
+        << wrong.finding->message;
   }
 }
 

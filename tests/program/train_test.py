@@ -229,7 +229,7 @@ trained(long)
 whole = files(here / "out")
 shutil.rmtree(here / "checkpoints"), shutil.rmtree(here / "out")
 checkpoint, killed, went_on = here / "checkpoints/checkpoint", 0, 0
-for n, left in enumerate((3, 9, 1, 10, 2, 13, 5, 10)):  # of 64 checkpoints, a few later than the last time; 1 is at once
+for n, left in enumerate((3, 6, 1, 6, 2, 8, 3, 5)):  # of 64 checkpoints, a few later than the last time; 1 is at once
     process = subprocess.Popen([assay, "train", long, "--resume"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     seen = None
     while left and process.poll() is None:

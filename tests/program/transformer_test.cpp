@@ -104,7 +104,7 @@ TEST(TransformerConfigs, AreRefusedInOneSentence) {
   EXPECT_EQ(with([](C& c) { c.theta = 10; }).substr(0, 42), "transformer: theta: it is 10, and rope tak");
   EXPECT_EQ(with([](C& c) { c.theta = std::nan(""); }).substr(0, 43), "transformer: theta: it is nan, and rope tak");
   EXPECT_EQ(with([](C& c) { c.eps = 0; }).substr(0, 41), "transformer: eps: it is 0, and rmsnorm ta");
-  EXPECT_EQ(with([](C& c) { c.layers = 0; }), "transformer: layers: it is 0; have one or more");
+  EXPECT_EQ(with([](C& c) { c.layers = 0; }), "transformer: layers: it is 0; have 1 to 10000");
   EXPECT_EQ(with([](C& c) { c.vocabulary = 0; }).substr(0, 34), "transformer: vocabulary: it is 0, ");
   EXPECT_EQ(with([](C& c) { c.adapters.rank = 0; }).substr(0, 58),
             "transformer: adapters.rank: it is 0, and lora_linear takes");

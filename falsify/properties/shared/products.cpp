@@ -7,6 +7,7 @@
 #include "contract/certificates.hpp"
 #include "falsify/engine/draw.hpp"
 #include "falsify/properties/shared/matrices.hpp"
+#include "runtime/limits.hpp"
 
 namespace assay::falsify {
 namespace {
@@ -162,7 +163,14 @@ Outcome product_block_additivity(Trial& trial, ProductForm form) {
   const Index k = f.a.columns;
   if (k == 0) return trial.against_oracle(Tier::worst_case, problem, trial.run(problem));
   Random random = trial.random("split");
-  const Index cut = random.between(0, k);
+  const auto takes = [&](Index terms) {
+    std::vector<Index> dims = problem.dims;
+    dims[1] = terms;
+    const Limits* const limits = trial.kernel().limits;
+    return !limits || !limits->refuse || !limits->refuse(dims, problem.params);
+  };
+  Index cut = random.between(0, k);
+  for (int tries = 0; tries < 64 && !(takes(cut) && takes(k - cut)); ++tries) cut = random.between(0, k);
   const auto part = [&](Index from, Index to) {
     Matrix a(f.a.rows, to - from), b(to - from, f.b.columns);
     for (Index p = from; p < to; ++p) {

@@ -63,6 +63,7 @@ std::vector<std::string> set_base(Session& session, const Weights* weights, std:
   for (const Parameter& p : session.program().parameters) {
     const bool made = is_adapter(p.name) || p.name.starts_with("classifier.");
     if (weights == nullptr || (made && !weights->entries().contains(p.name))) continue;
+    expect_tensor(session.program(), *weights, p);
     expect_shape(weights->entry(p.name), p.name, extents(p.shape));
     unused.erase(p.name);
   }
@@ -73,6 +74,13 @@ std::vector<std::string> set_base(Session& session, const Weights* weights, std:
     else set_parameter(session, p.name, p.shape, initial_values(p.name, p.shape, seed));
   }
   return left;
+}
+
+std::vector<std::string> adapter_names(const Program& program) {
+  std::vector<std::string> names;
+  for (const Parameter& p : program.parameters)
+    if (is_adapter(p.name)) names.push_back(p.name);
+  return names;
 }
 
 bool has_frozen_bases(const Program& program) {
@@ -167,7 +175,7 @@ void load_adapters(Session& session, const fs::path& folder) {
     std::vector<Index> shape = extents(p.shape);
     if (p.name == kClassifier) std::swap(shape[0], shape[1]);
     expect_shape(weights.entry(name), name, shape);
-    values.emplace_back(&p, weights.read(name));
+    values.emplace_back(&p, weights.read_finite(name));
     if (p.name == kClassifier) values.back().second = transposed(values.back().second, shape[0], shape[1]);
     unused.erase(name);
   }

@@ -15,13 +15,17 @@ namespace assay::program {
 /// adapter or the classifier has no tensor. Throws InputError as load() does. Returns the tensors that nothing takes.
 std::vector<std::string> set_base(Session& session, const Weights* weights, std::uint64_t seed);
 
+/// Returns the parameters that are adapters, such as "layers.0.self_attn.q_proj.lora_A.weight", in their order; all
+/// others are the base's.
+std::vector<std::string> adapter_names(const Program& program);
+
 /// Returns whether no weight trains beside its adapter: peft has no place for one.
 bool has_frozen_bases(const Program& program);
 
 /// Writes adapter_config.json and adapter_model.safetensors: of each projection lora_A.weight [rank, in] and
-/// lora_B.weight [out, rank]; all biases of projections if one of them trains; what else trains as "modules to save". The
-/// classifier's weight is [classes, hidden] there, as in a torch.nn.Linear named classifier. `base` is the model's name
-/// in the configuration. Needs has_frozen_bases().
+/// lora_B.weight [out, rank]; all biases of projections if one of them trains; what else trains as "modules to save".
+/// The classifier's weight is [classes, hidden] there, as in a torch.nn.Linear named classifier. `base` is the model's
+/// name in the configuration. Needs has_frozen_bases().
 void save_adapters(Session& session, const Adapters& adapters, const std::filesystem::path& folder,
                    const std::string& base);
 

@@ -61,6 +61,13 @@ DecodeProgram decode_program(const TransformerConfig& config, Index batch, Index
 
 Decoder::Decoder(TransformerConfig config, const DecoderOptions& options, Device& device, const SessionOptions& session)
     : config_(std::move(config)), options_(options) {
+  const auto refuse = [](const char* field, Index value, Index least) {
+    constexpr Index kMost = 1048575;  // the largest position of a token
+    if (value < least || value > kMost)
+      throw InputError(fmt::format("decoder: {}", field), fmt::format("it is {}", value),
+                       fmt::format("give {} to {}", least, kMost));
+  };
+  refuse("batch", options.batch, 1), refuse("capacity", options.capacity, 1), refuse("chunk", options.chunk, 0);
   // Behind the capacity there is room for what sequences without a token write.
   const Index places = options.capacity + std::max<Index>(options.chunk, 1);
   config_.largest_buffer = std::min(config_.largest_buffer, device.largest_buffer());

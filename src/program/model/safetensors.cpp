@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstring>
 #include <fstream>
 #include <limits>
@@ -228,6 +229,59 @@ void Weights::expect_readable(std::string_view name) const {
                      "convert it to F32, F16, BF16 or Q4_K");
 }
 
+namespace {
+
+/// Throws for an element of a tensor that is infinite or no number.
+[[noreturn]] void refuse_element(const Weights& weights, std::string_view name, Index at) {
+  const Weights::Entry& e = weights.entry(name);
+  const float element = weights.read(name)[static_cast<std::size_t>(at)];
+  std::vector<Index> place(e.shape.size());
+  for (std::size_t axis = e.shape.size(); axis-- > 0; at /= e.shape[axis]) place[axis] = at % e.shape[axis];
+  throw InputError(fmt::format("{}: {}", e.file.string(), name),
+                   fmt::format("has the element {} at {}", element, shape_text(place)),
+                   "take weights that are finite numbers");
+}
+
+/// The first element that is infinite or no number, among bytes in a type that read() takes; or -1.
+Index first_not_finite(std::string_view dtype, std::string_view bytes) {
+  const auto first = [&]<class T>(T element, auto widened) -> Index {
+    for (std::size_t i = 0; i < bytes.size() / sizeof(T); ++i) {
+      std::memcpy(&element, bytes.data() + i * sizeof(T), sizeof(T));
+      if (!std::isfinite(widened(element))) return static_cast<Index>(i);
+    }
+    return -1;
+  };
+  if (dtype == "F32") return first(0.0F, [](float x) { return x; });
+  if (dtype == "F16") return first(Half{}, [](Half x) { return widen(x); });
+  if (dtype == "BF16") return first(BFloat16{}, [](BFloat16 x) { return widen(x); });
+  // Values of a block are finite where its two factors, the first of its bytes, are.
+  for (std::size_t block = 0; block < bytes.size(); block += q4_k::kBytes) {
+    Half factors[2];
+    std::memcpy(factors, bytes.data() + block, sizeof factors);
+    if (std::isfinite(widen(factors[0])) && std::isfinite(widen(factors[1]))) continue;
+    for (Index i = 0; i < q4_k::kValues; ++i)
+      if (!std::isfinite(q4_k::value_at(reinterpret_cast<const std::uint8_t*>(bytes.data()) + block, i)))
+        return static_cast<Index>(block / q4_k::kBytes) * q4_k::kValues + i;
+  }
+  return -1;
+}
+
+}  // namespace
+
+std::string Weights::bytes_finite(std::string_view name) const {
+  expect_readable(name);
+  std::string bytes = this->bytes(name);
+  if (const Index at = first_not_finite(entry(name).dtype, bytes); at >= 0) refuse_element(*this, name, at);
+  return bytes;
+}
+
+std::vector<float> Weights::read_finite(std::string_view name) const {
+  std::vector<float> values = read(name);
+  const auto at = std::ranges::find_if(values, [](float x) { return !std::isfinite(x); });
+  if (at != values.end()) refuse_element(*this, name, at - values.begin());
+  return values;
+}
+
 std::vector<float> Weights::read(std::string_view name) const {
   expect_readable(name);
   const Entry& e = entry(name);
@@ -254,8 +308,58 @@ void set_parameter(Session& session, const Parameter& p, const Weights& weights)
   const std::string_view own = p.format == WeightFormat::q4_k  ? "Q4_K"
                                : p.format == WeightFormat::nf4 ? ""
                                                                : stored_name(activation_dtype(p.format));
-  if (weights.entry(p.name).dtype == own && p.shape.size() > 0) set_stored(session, p, weights.bytes(p.name));
-  else set_parameter(session, p.name, p.shape, weights.read(p.name));
+  if (weights.entry(p.name).dtype == own && p.shape.size() > 0) set_stored(session, p, weights.bytes_finite(p.name));
+  else set_parameter(session, p.name, p.shape, weights.read_finite(p.name));
+}
+
+namespace {
+
+/// The name without its numbers: tensors of all layers are alike.
+std::string without_numbers(std::string_view name) {
+  std::string text;
+  for (const char c : name)
+    if (c < '0' || c > '9') text += c;
+  return text;
+}
+
+/// Throws for a parameter whose tensor is missing: what the model has, and what the weights have like it.
+[[noreturn]] void refuse_missing(const Program& program, const Weights& weights, const Parameter& missing) {
+  constexpr std::size_t kListed = 3;
+  std::vector<std::string> alike;
+  const std::string kind = without_numbers(missing.name);
+  const std::string_view end =
+      std::string_view(missing.name).substr(missing.name.rfind('.', missing.name.rfind('.') - 1) + 1);
+  for (const bool same_kind : {true, false}) {
+    for (const auto& [name, entry] : weights.entries())
+      if (same_kind ? without_numbers(name) == kind : name.ends_with(end))
+        alike.push_back(fmt::format("{} {}", name, shape_text(entry.shape)));
+    if (!alike.empty()) break;
+  }
+  const std::size_t more = alike.size() - std::min(alike.size(), kListed);
+  alike.resize(alike.size() - more);
+  const auto count_like = [&](const auto& names) {
+    return std::ranges::count_if(names, [&](const auto& named) { return without_numbers(named) == kind; });
+  };
+  std::vector<std::string> own, theirs;
+  for (const Parameter& p : program.parameters) own.push_back(p.name);
+  for (const auto& [name, entry] : weights.entries()) theirs.push_back(name);
+  const auto wanted = count_like(own), given = count_like(theirs);
+  std::string remedy = "check the model's configuration, or take its own weights";
+  if (given > 0 && given != wanted)
+    remedy = fmt::format("check the number of layers: the model has {} tensors of this kind, and the file {}", wanted,
+                         given);
+  throw InputError(
+      weights.path().string(),
+      fmt::format("has no tensor {}, which the model has as {}; {}{}{}", missing.name,
+                  shape_text(extents(missing.shape)), alike.empty() ? "it has none like it" : "like it, it has ",
+                  fmt::join(alike, ", "), more > 0 ? fmt::format(" and {} more", more) : ""),
+      remedy);
+}
+
+}  // namespace
+
+void expect_tensor(const Program& program, const Weights& weights, const Parameter& p) {
+  if (!weights.entries().contains(p.name)) refuse_missing(program, weights, p);
 }
 
 std::vector<std::string> load(Session& session, const Weights& weights) {
@@ -263,6 +367,7 @@ std::vector<std::string> load(Session& session, const Weights& weights) {
   std::set<std::string, std::less<>> unused;
   for (const auto& [name, entry] : weights.entries()) unused.insert(name);
   for (const Parameter& p : program.parameters) {
+    expect_tensor(program, weights, p);
     const Weights::Entry& entry = weights.entry(p.name);
     weights.expect_readable(p.name);
     const std::vector<Index> wanted = extents(p.shape);

@@ -29,15 +29,20 @@ class Weights {
   /// overlapping tensors, gaps, repeated names, bytes that do not fit a shape.
   explicit Weights(const std::filesystem::path& path);
 
+  const std::filesystem::path& path() const { return path_; }
   const std::map<std::string, Entry, std::less<>>& entries() const { return entries_; }
   /// Throws InputError if no tensor has this name.
   const Entry& entry(std::string_view name) const;
   /// Returns a tensor's elements. F32, F16, BF16 and Q4_K are exact in float32; throws InputError for other types.
   std::vector<float> read(std::string_view name) const;
+  /// The same. Throws InputError for an element that is infinite or no number, with its place.
+  std::vector<float> read_finite(std::string_view name) const;
   /// Throws InputError for types that read() does not take.
   void expect_readable(std::string_view name) const;
   /// Returns a tensor's bytes, with its rows in order.
   std::string bytes(std::string_view name) const;
+  /// The same of a type that read() takes. Throws as read_finite() does.
+  std::string bytes_finite(std::string_view name) const;
 
  private:
   void add_file(const std::filesystem::path& file);
@@ -48,13 +53,18 @@ class Weights {
 };
 
 /// Sets a parameter to the tensor of its name, whose shape is the parameter's: to its bytes as they are where both have
-/// one format, else to its elements. Throws InputError for types that read() does not take.
+/// one format, else to its elements. Throws InputError for types that read() does not take, and for an element that is
+/// not finite.
 void set_parameter(Session& session, const Parameter& parameter, const Weights& weights);
 
-/// Sets every parameter of the session's program to the tensor of its name. Throws InputError, before any parameter changes, for a parameter that
-/// has no tensor or one of another shape or of a type that cannot be read, and for a bias or a norm of heads that a layer
-/// of the program lacks. Returns the tensors that no parameter takes.
+/// Sets every parameter of the session's program to the tensor of its name. Throws InputError, before any parameter
+/// changes, for a parameter that has no tensor or one of another shape or of a type that cannot be read, and for a bias
+/// or a norm of heads that a layer of the program lacks; and, where those before it are set already, for a tensor with
+/// an element that is not finite. Returns the tensors that no parameter takes.
 std::vector<std::string> load(Session& session, const Weights& weights);
+
+/// Throws InputError if the parameter has no tensor: its name, shape and file, and what the file has like it.
+void expect_tensor(const Program& program, const Weights& weights, const Parameter& parameter);
 
 /// Throws InputError if one of the tensors that no parameter takes is a bias or a norm of heads of one of the program's
 /// layers: without it the layer is another one.

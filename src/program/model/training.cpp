@@ -21,6 +21,16 @@ Index trained_elements(const Program& program) {
   return 0;
 }
 
+/// Throws unless the operation takes this number as that parameter.
+void expect_in_contract(std::string_view field, double number, std::string_view op, std::string_view as) {
+  const std::span<const ParamInfo> params = operation(op).params;
+  const ParamInfo& p = *std::ranges::find(params, as, &ParamInfo::name);
+  if (!(p.min <= number && number <= p.max))
+    throw InputError(fmt::format("training: {}", field),
+                     fmt::format("it is {}, and {} takes {} to {}", number, op, p.min, p.max),
+                     "choose one in that range");
+}
+
 /// A long vector as a matrix: operations limit each dim.
 Value as_matrix(Builder& b, Value v) {
   constexpr Index kColumns = 64;  // storages of parameters are multiples of it
@@ -29,11 +39,31 @@ Value as_matrix(Builder& b, Value v) {
 
 }  // namespace
 
+void check_options(const TrainingOptions& o) {
+  const auto expect_some = [](const char* field, Index count) {
+    constexpr Index kMost = 1048576;  // of rows of every operation
+    if (count < 1 || count > kMost)
+      throw InputError(fmt::format("training: {}", field), fmt::format("it is {}", count),
+                       fmt::format("give 1 to {}", kMost));
+  };
+  expect_some("batch", o.batch), expect_some("length", o.length);
+  expect_in_contract("lr", o.lr, "adamw_step", "lr");
+  expect_in_contract("beta1", o.beta1, "adamw_step", "beta1"),
+      expect_in_contract("beta2", o.beta2, "adamw_step", "beta2");
+  expect_in_contract("eps", o.eps, "adamw_step", "eps");
+  expect_in_contract("weight_decay", o.weight_decay, "adamw_step", "weight_decay");
+  if (o.max_norm != 0) expect_in_contract("max_norm", o.max_norm, "clip_grad_norm", "max_norm");
+}
+
 StepPrograms step_programs(const ClassifierConfig& config, const TrainingOptions& options) {
   if (config.classes < 2) throw InputError("classes", fmt::format("{}", config.classes), "have two or more");
   if (!config.class_weights.empty() && std::ssize(config.class_weights) != config.classes)
     throw InputError("class weights", fmt::format("{} for {} classes", config.class_weights.size(), config.classes),
                      "give one for each");
+  for (const float weight : config.class_weights)
+    if (!std::isfinite(weight) || weight < 0)
+      throw InputError("class weights", fmt::format("one of them is {}", weight), "give finite numbers of 0 or more");
+  check_options(options);
   StepPrograms all;
   Builder b;
   const Index rows = options.batch * options.length;
@@ -96,6 +126,9 @@ Batch batch_of(const ClassifierConfig& config, const TrainingOptions& options, s
     if (config.multi_label && sample.labels.size() != classes)
       throw InputError(where, fmt::format("{} labels for {} classes", sample.labels.size(), classes),
                        "give 0 or 1 for each class");
+    for (const float label : sample.labels)
+      if (config.multi_label && !(0 <= label && label <= 1))
+        throw InputError(where, fmt::format("the label of a class is {}", label), "give 0 to 1 for each class");
     if (!config.multi_label && (sample.label < 0 || sample.label >= config.classes))
       throw InputError(where, fmt::format("label {} of {} classes", sample.label, classes), "count classes from 0");
     std::ranges::copy(sample.tokens, all.ids.begin() + static_cast<std::ptrdiff_t>(s * length));
@@ -114,6 +147,7 @@ Trainer::Trainer(const ClassifierConfig& config, const TrainingOptions& options,
 Trainer::Trainer(const ClassifierConfig& config, const TrainingOptions& options, StepPrograms programs, Device& device,
                  const SessionOptions& session)
     : config_(config), options_(options), of_(std::move(programs)) {
+  check_options(options_);
   SessionOptions shared = session;
   const auto open = [&](Program& program) { return std::make_unique<Session>(std::move(program), device, shared); };
   gradients_ = open(of_.gradients);
@@ -167,7 +201,9 @@ Gradients Trainer::gradients() { return {norm_->get<float>(of_.sums), samples_};
 
 void Trainer::set_gradients(const Gradients& gradients) {
   const auto wanted = static_cast<std::size_t>(norm_->program()[of_.sums].shape.size());
-  if (gradients.sums.size() != wanted || gradients.samples < 0)
+  if (gradients.samples < 0)
+    throw InputError("gradients", fmt::format("they are of {} samples", gradients.samples), "give 0 or more");
+  if (gradients.sums.size() != wanted)
     throw InputError("gradients", fmt::format("{} elements for {} that train", gradients.sums.size(), wanted),
                      "take gradients of the same model");
   norm_->set(of_.sums, gradients.sums);
@@ -222,13 +258,15 @@ void Trainer::set_state(const TrainerState& state) {
     if (all->size() != wanted)
       throw InputError("state", fmt::format("{} elements for {} that train", all->size(), wanted),
                        "take a state of the same model");
+  if (state.steps < 0 || state.skipped < 0)
+    throw InputError("state", fmt::format("{} steps, and {} skipped", state.steps, state.skipped), "give 0 or more");
   update_->set(of_.parameters, state.parameters), update_->set(of_.m, state.m), update_->set(of_.v, state.v);
   gradients_->clear_gradients();
   samples_ = 0, steps_ = state.steps, skipped_ = state.skipped;
 }
 
 void Trainer::set_lr(double lr) {
-  if (!(lr >= 0)) throw InputError("lr", fmt::format("{}", lr), "give 0 or more");
+  expect_in_contract("lr", lr, "adamw_step", "lr");
   options_.lr = lr;
   update_->set_param("adamw_step", "lr", lr);
 }

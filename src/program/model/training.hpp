@@ -28,10 +28,13 @@ struct TrainingOptions {
   bool compute_again = false;  ///< the backward pass computes each layer again from its input: less memory
 };
 
+/// Throws InputError with one sentence for the first option that no operation takes.
+void check_options(const TrainingOptions& options);
+
 struct Sample {
   std::vector<std::int32_t> tokens;
   std::int32_t label = 0;
-  std::vector<float> labels{};  ///< of each class, if there may be several
+  std::vector<float> labels{};  ///< of each class, 0 to 1, if there may be several
 };
 
 /// The programs of a step. They share parameters, gradients and AdamW's means by name (SessionOptions::shares).
@@ -43,7 +46,8 @@ struct StepPrograms {
   Value sums, norm_of_sum;            ///< of norm: all gradients
   Value parameters, m, v;             ///< of update
 };
-/// Throws InputError for classes or weights of classes that fit no loss, and what transformers throw.
+/// Throws InputError for classes or weights of classes that fit no loss, for options as check_options() does, and what
+/// transformers throw.
 StepPrograms step_programs(const ClassifierConfig& config, const TrainingOptions& options);
 
 /// Samples as a program takes them: padded with token 0, and the batch filled up with samples of one token 0.
@@ -98,8 +102,8 @@ class Trainer {
 
   /// Adds the gradients of at most `batch` samples. Throws what batch_of() throws, before anything changes.
   std::vector<Judgement> accumulate(std::span<const Sample> samples);
-  /// Returns or replaces the gradients added up so far, such as by the sum over several trainers. Setting throws InputError, before
-  /// anything changes, for another number of elements.
+  /// Returns or replaces the gradients added up so far, such as by the sum over several trainers. Setting throws
+  /// InputError, before anything changes, for another number of elements.
   Gradients gradients();
   void set_gradients(const Gradients& gradients);
   /// The sums in the device's memory, where something else may add to them; and of how many samples they are then.

@@ -152,6 +152,10 @@ std::string_view name(Projection projection) {
   return "?";
 }
 
+TransformerConfig tiny() {
+  return {.hidden = 8, .intermediate = 16, .heads = 2, .kv_heads = 1, .head_dim = 4, .vocabulary = 11};
+}
+
 void check(const TransformerConfig& c) {
   const auto number = [](Index i) { return static_cast<double>(i); };
   expect_taken("hidden", number(c.hidden), "rmsnorm", "n");
@@ -171,7 +175,9 @@ void check(const TransformerConfig& c) {
              "make head_dim even, or theta 0");
   }
   expect_taken("vocabulary", number(c.vocabulary), "embedding", "v");
-  if (c.layers < 1) refuse("layers", fmt::format("it is {}", c.layers), "have one or more");
+  // Ten times as deep as any that was published (DeepNet, 2022): more are a mistake, and would be built for hours.
+  if (constexpr Index kMostLayers = 10000; c.layers < 1 || c.layers > kMostLayers)
+    refuse("layers", fmt::format("it is {}", c.layers), fmt::format("have 1 to {}", kMostLayers));
   expect_taken("eps", c.eps, "rmsnorm", "eps");
   if (c.trains && c.weights != WeightFormat::f32)
     refuse("weights", fmt::format("{} does not train", name(c.weights)), "set trains to false");

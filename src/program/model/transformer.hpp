@@ -51,6 +51,10 @@ struct TransformerConfig {
   std::vector<std::string> trained{"classifier.*"};
 };
 
+/// A Llama of one layer for examples and tests: hidden 8, intermediate 16, 2 heads of 4 that share one of keys and
+/// values, vocabulary 11.
+TransformerConfig tiny();
+
 /// Throws InputError with one sentence for the first field that no operation takes.
 void check(const TransformerConfig& config);
 
@@ -91,8 +95,8 @@ Value decoder_layer(Builder& builder, const TransformerConfig& config, Value x, 
 
 /// Rows of a part of a matrix that a model decodes with.
 Index rows_of_part(const TransformerConfig& config, Index rows, Index bytes_of_row);
-/// Rows of a part of the table of embeddings. If it is smaller than the vocabulary, `ids` below has a row for each part:
-/// the id's row in the part, or where it has none, the row of zeros behind its last one.
+/// Rows of a part of the table of embeddings. If it is smaller than the vocabulary, `ids` below has a row for each
+/// part: the id's row in the part, or where it has none, the row of zeros behind its last one.
 Index rows_of_table_part(const TransformerConfig& config);
 
 /// Hidden states behind the last norm, [batch * s, hidden]: model.embed_tokens, model.layers.N, model.norm.
@@ -115,8 +119,8 @@ struct Activation {
   Value value;
 };
 /// Lists the values of each layer that training needs: its input, the normed input (attn_norm_out), q and k as
-/// they are rotated, v, attn_output and logsumexp; behind the first residual the sum (middle), ffn_norm_out, gate, up and
-/// silu_gate_output; of each norm its reciprocal rms, as "model.layers.0.input_layernorm.rrms".
+/// they are rotated, v, attn_output and logsumexp; behind the first residual the sum (middle), ffn_norm_out, gate, up
+/// and silu_gate_output; of each norm its reciprocal rms, as "model.layers.0.input_layernorm.rrms".
 std::vector<Activation> activations(const Program& forward);
 
 }  // namespace assay::program

@@ -1,0 +1,706 @@
+#include "runtime/cuda_host/hopper.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cfloat>
+#include <cmath>
+#include <cstring>
+#include <deque>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/half.hpp"
+#include "runtime/cuda_host/block.hpp"
+
+// Products are compiled once per instruction set and selected at run time, as in runtime/cuda_host/wmma.cpp.
+#define ASSAY_INLINE [[gnu::always_inline]] inline
+
+namespace assay::cuda_host {
+namespace {
+
+constexpr int kLanes = warpSize, kWarpRows = 16, kDepth = 16, kMostColumns = 256;
+constexpr unsigned kChunk = 16, kSwizzledRow = 128;
+
+struct Mbarrier {
+  const std::uint64_t* address;
+  unsigned count, pending;  ///< arrivals of a phase, and those that are missing
+  std::int64_t bytes = 0;   ///< expected and not yet copied; below 0 if copies came first
+  unsigned phase = 0;       ///< number of the running phase
+  bool known_to_copies = false;
+  unsigned initialized_by;
+  std::source_location site;
+};
+
+struct Copy {
+  void* shared;
+  unsigned address;
+  HostTensorMap map;
+  std::uint64_t* barrier;
+  int column, row;
+  std::source_location site;
+};
+
+struct Sleeper {
+  Thread* thread;
+  const void* on;  ///< what it waits for
+};
+
+struct NamedBarrier {
+  unsigned threads = 0, arrived = 0, generation = 0;
+};
+
+/// Sums of a warp, which the model holds while products are in flight.
+struct Sums {
+  std::array<float*, kLanes> of_lane{};
+  unsigned held = 0;         ///< lanes whose registers the model has taken
+  unsigned returned = 0;     ///< lanes that have got results
+  std::size_t products = 0;  ///< in flight
+  int columns = 0;
+  std::vector<float> values;  ///< [kWarpRows][columns]
+};
+
+struct Product {
+  WgmmaOperands operands;
+  std::size_t sums;
+  std::array<const unsigned*, kLanes> a_registers{};
+  unsigned issued = 0;  ///< lanes
+  unsigned group;
+};
+
+struct LaneOfWgmma {
+  std::size_t issued = 0;
+  unsigned groups = 0;  ///< committed
+  bool fenced = false;
+};
+
+struct WarpOfWgmma {
+  std::deque<Product> products;  ///< in flight
+  std::size_t complete = 0;      ///< products before these
+  std::deque<Sums> sums;
+  std::array<LaneOfWgmma, kLanes> lanes{};
+};
+
+/// What the running block has begun.
+struct State {
+  std::uint64_t block = 0;
+  unsigned window = 0;  ///< address of dynamic shared memory
+  /// Dynamic shared memory as asynchronous operations see it: without stores of threads that no fence has followed.
+  std::vector<std::byte> seen;
+  std::vector<Mbarrier> barriers;
+  std::vector<Copy> copies;
+  std::vector<Sleeper> sleepers;
+  std::array<NamedBarrier, 16> named;
+  std::vector<WarpOfWgmma> warps;
+  unsigned seen_ready = 0;  ///< rank of a thread that could run when last looked for
+};
+
+State& here() {
+  static State state;
+  if (state.block != block_serial) {
+    std::vector<std::byte> seen = std::move(state.seen);
+    state = {};
+    state.block = block_serial;
+    const auto* const memory = static_cast<const std::byte*>(block().shared());
+    seen.assign(memory, memory + block().shared_bytes());
+    state.seen = std::move(seen);
+    // At least 1 KiB is taken on devices, for the system.
+    state.window = 1024 + 128 * static_cast<unsigned>(draw() >> 61);
+    state.warps.resize((blockDim.x * blockDim.y * blockDim.z + kLanes - 1) / kLanes);
+  }
+  return state;
+}
+
+/// Fails the kernel with what describe() returns. Nothing of the abandoned stack may own memory.
+template <class Describe>
+[[noreturn]] void fail_with(const char* code, Describe describe, std::source_location site) {
+  static std::string text;
+  text = describe();
+  fail(code, text.c_str(), site);
+}
+
+std::string text(const std::source_location& site) {
+  const std::string_view file = site.file_name();
+  return fmt::format("{}:{}", file.substr(file.rfind('/') + 1), site.line());
+}
+
+Thread* thread_of(unsigned rank) {
+  Block& b = block();
+  return b.lane(rank - b.current().rank / warpSize * warpSize);
+}
+
+/// Makes a waiting thread of any warp ready: a block releases lanes of the running thread's warp.
+void wake(Thread& thread) {
+  if (thread.state == Thread::State::ready) return;
+  Thread& self = block().current();
+  const unsigned own = std::exchange(self.rank, thread.rank);
+  block().release(1U << thread.rank % warpSize);
+  self.rank = own;
+}
+
+void wake_all(const void* waited_for) {
+  auto& sleepers = here().sleepers;
+  for (std::size_t i = 0; i < sleepers.size();)
+    if (sleepers[i].on == waited_for) {
+      wake(*sleepers[i].thread);
+      sleepers[i] = sleepers.back();
+      sleepers.pop_back();
+    } else {
+      ++i;
+    }
+}
+
+/// Returns whether a thread other than the running one can run.
+bool another_can_run() {
+  State& state = here();
+  const unsigned threads = blockDim.x * blockDim.y * blockDim.z, self = block().current().rank;
+  for (unsigned tried = 0; tried < threads; ++tried) {
+    const unsigned rank = (state.seen_ready + tried) % threads;
+    if (rank == self || thread_of(rank)->state != Thread::State::ready) continue;
+    state.seen_ready = rank;
+    return true;
+  }
+  return false;
+}
+
+Mbarrier& barrier_at(const std::uint64_t* barrier, std::source_location site) {
+  for (Mbarrier& known : here().barriers)
+    if (known.address == barrier) return known;
+  fail("mbarrier", "a barrier that no thread has initialized", site);
+}
+
+/// Names a barrier by the order of initialization.
+std::string name(const Mbarrier& barrier) {
+  return fmt::format("barrier {} of those initialized (count {}, {})", &barrier - here().barriers.data(), barrier.count,
+                     text(barrier.site));
+}
+
+void end_phase_if_complete(Mbarrier& barrier) {
+  if (barrier.pending > 0 || barrier.bytes != 0) return;
+  barrier.pending = barrier.count;
+  ++barrier.phase;
+  wake_all(barrier.address);
+}
+
+unsigned swizzled(unsigned address) { return address ^ (address >> 7 & 7U) << 4; }
+
+/// Returns the 16 bytes at a 32-bit address, at their swizzled place.
+std::byte* chunk_at(unsigned address, std::source_location site) {
+  const unsigned offset = swizzled(address) - here().window;
+  if (offset > block().shared_bytes() - kChunk || block().shared_bytes() < kChunk)
+    fail_with(
+        "illegal address",
+        [&] {
+          return fmt::format("an operand or a box at address {}, outside of the {} bytes of dynamic shared memory",
+                             address, block().shared_bytes());
+        },
+        site);
+  return static_cast<std::byte*>(block().shared()) + offset;
+}
+
+std::byte* seen_at(const std::byte* chunk) {
+  return here().seen.data() + (chunk - static_cast<const std::byte*>(block().shared()));
+}
+
+/// Returns 16 bytes of an operand.
+const std::byte* operand_at(unsigned address, std::source_location site) {
+  const std::byte* const chunk = chunk_at(address, site);
+  if (std::memcmp(chunk, seen_at(chunk), kChunk) != 0)
+    fail("wgmma", "a thread has stored to an operand, and no fence.proxy.async lies before the product", site);
+  return chunk;
+}
+
+void perform(const Copy& copy) {
+  const HostTensorMap& map = copy.map;
+  const std::int64_t per_chunk = kChunk / map.element_bytes;
+  for (unsigned r = 0; r < map.box_rows; ++r) {
+    const std::int64_t row = std::int64_t{copy.row} + r;
+    const bool row_inside = row >= 0 && row < static_cast<std::int64_t>(map.rows);
+    const unsigned to = copy.address + r * kSwizzledRow;
+    for (unsigned c = 0; c < map.box_columns / per_chunk; ++c) {
+      std::byte* const chunk = chunk_at(to + c * kChunk, copy.site);
+      const std::int64_t column = copy.column + c * per_chunk;
+      std::int64_t from = 0, end = 0;  // elements of the chunk that the tensor has
+      if (row_inside) {
+        from = std::clamp<std::int64_t>(-column, 0, per_chunk);
+        end = std::clamp<std::int64_t>(static_cast<std::int64_t>(map.columns) - column, from, per_chunk);
+      }
+      if (end - from < per_chunk) std::memset(chunk, 0, kChunk);
+      if (end > from)
+        std::memcpy(chunk + from * map.element_bytes,
+                    map.address + row * static_cast<std::int64_t>(map.row_bytes) + (column + from) * map.element_bytes,
+                    static_cast<std::size_t>(end - from) * map.element_bytes);
+      std::memcpy(seen_at(chunk), chunk, kChunk);
+    }
+  }
+  Mbarrier& barrier = barrier_at(copy.barrier, copy.site);
+  barrier.bytes -= std::int64_t{map.box_columns} * map.element_bytes * map.box_rows;
+  end_phase_if_complete(barrier);
+}
+
+/// Performs one copy of those in flight.
+void perform_any() {
+  auto& copies = here().copies;
+  std::swap(copies[block().random().below(copies.size())], copies.back());
+  const Copy copy = copies.back();
+  copies.pop_back();
+  perform(copy);
+}
+
+/// Wakes a sleeper, which performs copies in turn; returns false if no thread sleeps.
+bool wake_for_copies() {
+  auto& sleepers = here().sleepers;
+  if (sleepers.empty()) return false;
+  std::swap(sleepers[block().random().below(sleepers.size())], sleepers.back());
+  Thread& thread = *sleepers.back().thread;
+  sleepers.pop_back();
+  wake(thread);
+  return true;
+}
+
+/// Waits until done(). While copies are in flight, some waiting thread stays awake to perform them, however often the
+/// seed lets others run first.
+template <class Done, class Describe>
+void wait_until(const void* on, Done done, Describe describe, std::source_location site) {
+  State& state = here();
+  Thread& self = block().current();
+  while (!done()) {
+    const bool others = another_can_run();
+    if (!state.copies.empty() && (!others || draw() >> 63 || !wake_for_copies())) {
+      perform_any();
+      continue;
+    }
+    if (!others && state.copies.empty()) fail_with("deadlock", describe, site);
+    state.sleepers.push_back({&self, on});
+    block().wait(Thread::State::barrier, site);
+    std::erase_if(state.sleepers, [&](const Sleeper& sleeper) { return sleeper.thread == &self; });
+  }
+}
+
+// Products. Arithmetic is that of wmma.cpp, whose loops are for the shapes of single warps.
+
+constexpr int kBlock = 4, kStep = 8;  // terms of a block, and columns that are computed together
+
+/// Adds a block of products to sums, as add_block() of wmma.cpp does.
+ASSAY_INLINE void add_block(float (&d)[kStep], const float (&a)[kBlock], const float (&b)[kBlock][kStep],
+                            double floor) {
+  constexpr std::uint64_t kExponent = 0x7ffULL << 52, kFraction24 = (1ULL << 29) - 1;
+  for (int j = 0; j < kStep; ++j) {
+    double terms[kBlock + 1] = {static_cast<double>(d[j])};
+    for (int q = 0; q < kBlock; ++q) terms[q + 1] = static_cast<double>(a[q]) * static_cast<double>(b[q][j]);
+    double largest = 0x1p-126;  // alignment stops at the last bit of a subnormal
+    for (double term : terms) largest = std::max(largest, std::fabs(term));
+    for (int q = 0; q < kBlock; ++q) {
+      const double at = std::max(std::fabs(static_cast<double>(a[q])), floor) *
+                        std::max(std::fabs(static_cast<double>(b[q][j])), floor);
+      largest = std::max(largest, terms[q + 1] != 0 ? at : 0);
+    }
+    const std::uint64_t exponent = std::bit_cast<std::uint64_t>(largest) & kExponent;
+    const double scale = std::bit_cast<double>((2069ULL << 52) - exponent);  // scales to units of its 24th bit
+    int total = 0;
+    for (double term : terms) total += static_cast<int>(term * scale);
+    const auto sum = std::bit_cast<std::uint64_t>(static_cast<double>(total)) & ~kFraction24;
+    d[j] = static_cast<float>(std::bit_cast<double>(sum) * std::bit_cast<double>(exponent - (23ULL << 52)));
+  }
+}
+
+ASSAY_INLINE bool finite(const float* numbers, int count) {
+  bool all = true;
+  for (int i = 0; i < count; ++i) all &= std::fabs(numbers[i]) <= FLT_MAX;
+  return all;
+}
+
+/// The right operand [kDepth][columns] as floats.
+struct RightOperand {
+  int columns = 0;
+  MmaInputs inputs{};
+  bool transposed = false;
+  std::vector<std::uint16_t> raw;  ///< as read
+  std::vector<float> values;
+  int nonzero = 0;  ///< columns from here on are zeros, a multiple of eight
+  bool finite = false;
+};
+
+struct Factors {
+  float a[kWarpRows][kDepth];
+  bool a_finite;
+  const RightOperand* b;
+  float* d;  ///< [kWarpRows][columns]
+  double floor;
+};
+
+struct Multiply {
+  ASSAY_INLINE static void run(const Factors& f) {
+    const int columns = f.b->columns;
+    const bool inputs_finite = f.a_finite && f.b->finite;
+    // Zeros outside of the matrices change no sum, unless they meet an Inf or NaN.
+    const int used = inputs_finite ? f.b->nonzero : columns;
+    for (int k = 0; k < kDepth; k += kBlock)
+      for (int j = 0; j < used; j += kStep) {
+        float b[kBlock][kStep];  // copies, which cannot share memory with sums
+        for (int q = 0; q < kBlock; ++q) std::memcpy(b[q], f.b->values.data() + (k + q) * columns + j, sizeof b[q]);
+        for (int i = 0; i < kWarpRows; ++i) {
+          float a[kBlock], d[kStep];
+          std::memcpy(a, f.a[i] + k, sizeof a);
+          const bool zeros = a[0] == 0 && a[1] == 0 && a[2] == 0 && a[3] == 0;
+          if (zeros && inputs_finite) continue;
+          std::memcpy(d, f.d + i * columns + j, sizeof d);
+          if (inputs_finite && finite(d, kStep)) {
+            add_block(d, a, b, f.floor);
+          } else {
+            for (int n = 0; n < kStep; ++n)
+              for (int q = 0; q < kBlock; ++q) d[n] = d[n] + a[q] * b[q][n];
+          }
+          std::memcpy(f.d + i * columns + j, d, sizeof d);
+        }
+      }
+  }
+};
+
+#if defined(__x86_64__)
+[[gnu::target("avx512f,avx512dq,avx512vl,prefer-vector-width=512")]] void on_avx512(const Factors& f) {
+  Multiply::run(f);
+}
+[[gnu::target("avx2")]] void on_avx2(const Factors& f) { Multiply::run(f); }
+#endif
+void on_any(const Factors& f) { Multiply::run(f); }
+
+void multiply(const Factors& f) {
+#if defined(__x86_64__)
+  static const auto chosen = __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") ? &on_avx512
+                             : __builtin_cpu_supports("avx2")                                         ? &on_avx2
+                                                                                                      : &on_any;
+  chosen(f);
+#else
+  on_any(f);
+#endif
+}
+
+float value(MmaInputs inputs, std::uint16_t bits) {
+  return inputs == MmaInputs::f16 ? widen(Half{bits}) : widen(BFloat16{bits});
+}
+
+/// A matrix descriptor (PTX ISA, "Matrix Descriptor Format").
+struct Descriptor {
+  unsigned start, leading, stride;
+
+  Descriptor(std::uint64_t bits, std::source_location site)
+      : start(static_cast<unsigned>(bits & 0x3fffU) << 4), leading(static_cast<unsigned>(bits >> 16 & 0x3fffU) << 4),
+        stride(static_cast<unsigned>(bits >> 32 & 0x3fffU) << 4) {
+    if (bits >> 62 != 1)
+      fail("wgmma", "operands lie in boxes with 128-byte swizzle here, and a descriptor says otherwise", site);
+    // Eight rows repeat the pattern; another place of its first one is said by the base offset, which no kernel uses.
+    if ((bits >> 49 & 7U) != 0 || (start >> 7 & 7U) != 0)
+      fail("misaligned address", "the eight rows of a swizzled operand must start at a multiple of 1024 bytes", site);
+  }
+  /// Eight elements along k from element k of row i; K-major.
+  const std::byte* along_k(int i, int k, std::source_location site) const {
+    const auto row = static_cast<unsigned>(i);
+    return operand_at(start + row / 8 * stride + row % 8 * kSwizzledRow + static_cast<unsigned>(k) * 2, site);
+  }
+  /// Eight rows from row i of element k; MN-major.
+  const std::byte* along_rows(int i, int k, std::source_location site) const {
+    const auto row = static_cast<unsigned>(i), column = static_cast<unsigned>(k);
+    return operand_at(start + row / 64 * leading + row % 64 * 2 + column / 8 * stride + column % 8 * kSwizzledRow,
+                      site);
+  }
+};
+
+/// Reads the right operand. Warps read the same one in turn: it is converted only if it has changed.
+const RightOperand& right_operand(const WgmmaOperands& o, std::source_location site) {
+  static std::array<RightOperand, 64> kept;
+  const Descriptor from(o.b, site);
+  RightOperand& right = kept[from.start >> 5 & 63U];
+  std::array<std::uint16_t, kMostColumns * kDepth> raw;
+  std::uint16_t* to = raw.data();
+  if (o.b_transposed) {
+    for (int k = 0; k < kDepth; ++k)
+      for (int j = 0; j < o.columns; j += 8, to += 8) std::memcpy(to, from.along_rows(j, k, site), kChunk);
+  } else {
+    for (int j = 0; j < o.columns; ++j)
+      for (int k = 0; k < kDepth; k += 8, to += 8) std::memcpy(to, from.along_k(j, k, site), kChunk);
+  }
+  const auto count = static_cast<std::size_t>(o.columns * kDepth);
+  if (right.columns == o.columns && right.inputs == o.inputs && right.transposed == o.b_transposed &&
+      std::memcmp(right.raw.data(), raw.data(), count * sizeof raw[0]) == 0)
+    return right;
+  right.columns = o.columns;
+  right.inputs = o.inputs;
+  right.transposed = o.b_transposed;
+  right.raw.assign(raw.begin(), raw.begin() + static_cast<std::ptrdiff_t>(count));
+  right.values.resize(count);
+  right.nonzero = 0;
+  for (int k = 0; k < kDepth; ++k)
+    for (int j = 0; j < o.columns; ++j) {
+      const int at = o.b_transposed ? k * o.columns + j : j * kDepth + k;
+      const float x = value(o.inputs, raw[static_cast<std::size_t>(at)]);
+      right.values[static_cast<std::size_t>(k * o.columns + j)] = x;
+      if (x != 0) right.nonzero = std::max(right.nonzero, j / 8 * 8 + 8);
+    }
+  right.finite = finite(right.values.data(), static_cast<int>(count));
+  return right;
+}
+
+/// Row and column of sum e of a lane in its warp's 16 rows; and of A's register e / 2, whose columns are terms.
+int row_of(int lane, int e) { return lane / 4 + e / 2 % 2 * 8; }
+int column_of(int lane, int e) { return e / 4 * 8 + lane % 4 * 2 + e % 2; }
+
+void perform(WarpOfWgmma& warp, unsigned number, const Product& product, std::source_location site) {
+  const WgmmaOperands& o = product.operands;
+  Sums& sums = warp.sums[product.sums];
+  Factors f;
+  if (o.a_registers != nullptr) {
+    for (int l = 0; l < kLanes; ++l)
+      for (int e = 0; e < 8; ++e)
+        f.a[row_of(l, e)][column_of(l, e)] =
+            value(o.inputs,
+                  static_cast<std::uint16_t>(product.a_registers[static_cast<std::size_t>(l)][e / 2] >> 16 * (e % 2)));
+  } else {
+    const Descriptor from(o.a, site);
+    const int first = static_cast<int>(number % 4) * kWarpRows;
+    std::uint16_t eight[8];
+    for (int i = 0; i < kWarpRows; i += o.a_transposed ? 8 : 1)
+      for (int k = 0; k < kDepth; k += o.a_transposed ? 1 : 8) {
+        std::memcpy(eight, o.a_transposed ? from.along_rows(first + i, k, site) : from.along_k(first + i, k, site),
+                    kChunk);
+        for (int x = 0; x < 8; ++x) (o.a_transposed ? f.a[i + x][k] : f.a[i][k + x]) = value(o.inputs, eight[x]);
+      }
+  }
+  f.a_finite = finite(f.a[0], kWarpRows * kDepth);
+  f.b = &right_operand(o, site);
+  f.floor = o.inputs == MmaInputs::f16 ? 0x1p-14 : 0x1p-126;
+  if (!o.accumulates) std::ranges::fill(sums.values, 0.0F);
+  f.d = sums.values.data();
+  multiply(f);
+  --sums.products;
+}
+
+/// Performs the first `count` products in flight.
+void perform_products(WarpOfWgmma& warp, unsigned number, std::size_t count, std::source_location site) {
+  for (; count > 0; --count) {
+    perform(warp, number, warp.products.front(), site);
+    warp.products.pop_front();
+    ++warp.complete;
+  }
+}
+
+/// Calls visit(element of sums.values, register) for each sum of a lane.
+template <class Visit>
+void visit_sums(Sums& sums, int lane, Visit visit) {
+  float* const registers = sums.of_lane[static_cast<std::size_t>(lane)];
+  for (int e = 0; e < sums.columns / 2; ++e)
+    visit(sums.values[static_cast<std::size_t>(row_of(lane, e) * sums.columns + column_of(lane, e))], registers[e]);
+}
+
+/// Takes the registers of a lane.
+void take(Sums& sums, int lane, bool fenced, std::source_location site) {
+  const unsigned bit = 1U << lane;
+  if (sums.held & bit) return;
+  if (!fenced) {
+    bool changed = (sums.returned & bit) == 0;
+    visit_sums(sums, lane, [&](float held, float now) {
+      changed = changed || std::bit_cast<std::uint32_t>(held) != std::bit_cast<std::uint32_t>(now);
+    });
+    if (changed)
+      fail("wgmma", "a product adds to registers that the thread has written since its last wgmma.fence", site);
+  }
+  visit_sums(sums, lane, [](float& held, float now) { held = now; });
+  poison(sums.of_lane[static_cast<std::size_t>(lane)], static_cast<std::size_t>(sums.columns) / 2 * sizeof(float));
+  sums.held |= bit;
+}
+
+std::size_t sums_of(WarpOfWgmma& warp, int lane, float* registers, int columns) {
+  for (std::size_t s = 0; s < warp.sums.size(); ++s)
+    if (warp.sums[s].of_lane[static_cast<std::size_t>(lane)] == registers && warp.sums[s].columns == columns) return s;
+  Sums& added = warp.sums.emplace_back();
+  added.columns = columns;
+  added.values.resize(static_cast<std::size_t>(kWarpRows * columns));
+  return warp.sums.size() - 1;
+}
+
+bool same(const WgmmaOperands& x, const WgmmaOperands& y) {
+  return x.inputs == y.inputs && x.columns == y.columns && x.a == y.a && x.b == y.b &&
+         (x.a_registers == nullptr) == (y.a_registers == nullptr) && x.a_transposed == y.a_transposed &&
+         x.b_transposed == y.b_transposed && x.accumulates == y.accumulates;
+}
+
+unsigned number_of_warp() { return block().current().rank / warpSize; }
+
+struct Wait {
+  unsigned groups;
+  std::source_location site;
+};
+
+/// The lanes of a warp wait.
+void complete_groups(void* const operands[warpSize], unsigned /*mask*/) {
+  const Wait& wait = *static_cast<const Wait*>(operands[0]);
+  const unsigned number = number_of_warp();
+  WarpOfWgmma& warp = here().warps[number];
+  for (int l = 0; l < kLanes; ++l) {
+    const auto& lane = warp.lanes[static_cast<std::size_t>(l)];
+    if (lane.issued != warp.lanes[0].issued || lane.groups != warp.lanes[0].groups ||
+        static_cast<const Wait*>(operands[l])->groups != wait.groups)
+      fail("warp divergence", "lanes have issued other products, or wait for other groups, than lane 0", wait.site);
+  }
+  const unsigned groups = warp.lanes[0].groups;
+  std::size_t due = 0;
+  while (due < warp.products.size() && warp.products[due].group + wait.groups < groups) ++due;
+  perform_products(warp, number, due, wait.site);
+  for (Sums& sums : warp.sums) {
+    if (sums.products > 0 || sums.held == 0) continue;
+    for (int l = 0; l < kLanes; ++l) visit_sums(sums, l, [](float held, float& now) { now = held; });
+    sums.returned = ~0U;
+    sums.held = 0;
+    for (LaneOfWgmma& lane : warp.lanes) lane.fenced = false;  // it may write what it has got
+  }
+}
+
+}  // namespace
+
+void mbarrier_init(std::uint64_t* barrier, unsigned count, std::source_location site) {
+  if (count == 0) fail("mbarrier", "a barrier for no arrival", site);
+  auto& barriers = here().barriers;
+  std::erase_if(barriers, [&](const Mbarrier& known) { return known.address == barrier; });
+  barriers.push_back(
+      {.address = barrier, .count = count, .pending = count, .initialized_by = block().current().rank, .site = site});
+}
+
+void mbarrier_arrive(std::uint64_t* barrier, std::source_location site) {
+  Mbarrier& at = barrier_at(barrier, site);
+  if (at.pending == 0)
+    fail_with(
+        "mbarrier",
+        [&] {
+          return fmt::format("phase {} of {} has all arrivals, and waits for {} bytes", at.phase, name(at), at.bytes);
+        },
+        site);
+  --at.pending;
+  end_phase_if_complete(at);
+}
+
+void mbarrier_arrive_expect_tx(std::uint64_t* barrier, unsigned bytes, std::source_location site) {
+  barrier_at(barrier, site).bytes += bytes;
+  mbarrier_arrive(barrier, site);
+}
+
+void mbarrier_wait(std::uint64_t* barrier, unsigned parity, std::source_location site) {
+  (void)barrier_at(barrier, site);
+  wait_until(
+      barrier, [&] { return (barrier_at(barrier, site).phase & 1U) != (parity & 1U); },
+      [&] {
+        const Mbarrier& at = barrier_at(barrier, site);
+        return fmt::format(
+            "no thread can run: this one waits for the end of a phase of parity {} of {}, whose phase {} lacks {} "
+            "arrivals and {} bytes",
+            parity & 1U, name(at), at.phase, at.pending, at.bytes);
+      },
+      site);
+}
+
+void fence_proxy_async() {
+  const unsigned self = block().current().rank;
+  // Shows what all threads have stored until now, not only this one.
+  if (auto& seen = here().seen; !seen.empty()) std::memcpy(seen.data(), block().shared(), seen.size());
+  for (Mbarrier& barrier : here().barriers)
+    if (barrier.initialized_by == self) barrier.known_to_copies = true;
+}
+
+void copy_box(void* shared, const HostTensorMap& map, std::uint64_t* barrier, int column, int row,
+              std::source_location site) {
+  State& state = here();
+  const unsigned address = shared_address(shared);
+  if (address % 128 != 0) fail("misaligned address", "a box needs 128 bytes of alignment", site);
+  if (!barrier_at(barrier, site).known_to_copies)
+    fail("mbarrier", "no fence.proxy.async has followed the initialization of the barrier of a copy", site);
+  for (unsigned r = 0; r < map.box_rows; ++r)
+    for (unsigned c = 0; c < kSwizzledRow / kChunk; ++c) (void)chunk_at(address + r * kSwizzledRow + c * kChunk, site);
+  poison(shared, std::size_t{map.box_rows} * kSwizzledRow);
+  std::memcpy(seen_at(static_cast<std::byte*>(shared)), shared, std::size_t{map.box_rows} * kSwizzledRow);
+  state.copies.push_back({shared, address, map, barrier, column, row, site});
+  if (draw() >> 62 == 0) perform_any();
+  if (!state.copies.empty()) wake_for_copies();
+}
+
+unsigned shared_address(const void* pointer) {
+  const auto offset = static_cast<const std::byte*>(pointer) - static_cast<const std::byte*>(block().shared());
+  return here().window + static_cast<unsigned>(offset);
+}
+
+void wgmma(const WgmmaOperands& operands, float* registers, std::source_location site) {
+  const unsigned number = number_of_warp();
+  const auto l = static_cast<int>(lane());
+  WarpOfWgmma& warp = here().warps[number];
+  LaneOfWgmma& self = warp.lanes[static_cast<std::size_t>(l)];
+  const std::size_t at = self.issued++ - warp.complete;
+  if (at == warp.products.size()) {
+    Product added{.operands = operands, .sums = sums_of(warp, l, registers, operands.columns), .group = self.groups};
+    ++warp.sums[added.sums].products;
+    warp.products.push_back(added);
+  }
+  Product& product = warp.products[at];
+  if (!same(product.operands, operands) || product.group != self.groups)
+    fail("warp divergence", "the lanes of a warp give a product other operands", site);
+  Sums& sums = warp.sums[product.sums];
+  auto& own = sums.of_lane[static_cast<std::size_t>(l)];
+  if (own != nullptr && own != registers)
+    fail("warp divergence", "the lanes of a warp give a product other sums", site);
+  own = registers;
+  take(sums, l, self.fenced, site);
+  product.a_registers[static_cast<std::size_t>(l)] = operands.a_registers;
+  product.issued |= 1U << l;
+  // The last lane to issue it.
+  if (product.issued == ~0U && draw() >> 63) perform_products(warp, number, at + 1, site);
+}
+
+void wgmma_fence() { here().warps[number_of_warp()].lanes[lane()].fenced = true; }
+
+void wgmma_commit() { ++here().warps[number_of_warp()].lanes[lane()].groups; }
+
+void wgmma_wait(unsigned groups, std::source_location site) {
+  Wait wait{groups, site};
+  together(~0U, &complete_groups, &wait, site);
+}
+
+void named_barrier(unsigned id, unsigned threads, std::source_location site) {
+  if (id >= 16 || threads == 0 || threads % warpSize != 0)
+    fail("barrier", "a named barrier has a number below 16, for a multiple of 32 threads", site);
+  NamedBarrier& barrier = here().named[id];
+  if (barrier.arrived > 0 && barrier.threads != threads)
+    fail_with(
+        "barrier",
+        [&] {
+          return fmt::format("threads wait for {} and for {} threads at barrier {}", barrier.threads, threads, id);
+        },
+        site);
+  barrier.threads = threads;
+  if (++barrier.arrived == threads) {
+    barrier.arrived = 0;
+    ++barrier.generation;
+    return wake_all(&barrier);
+  }
+  wait_until(
+      &barrier, [&, generation = barrier.generation] { return barrier.generation != generation; },
+      [&] {
+        return fmt::format("no thread can run: {} of {} threads wait at named barrier {}", barrier.arrived, threads,
+                           id);
+      },
+      site);
+}
+
+void end_asynchronous_thread() {
+  State& state = here();
+  const WarpOfWgmma& warp = state.warps[number_of_warp()];
+  if (warp.complete < warp.lanes[lane()].issued) fail("wgmma", "a thread exits while its products are in flight", {});
+  if (another_can_run()) return;
+  // The last thread that could run: others wait for copies, or in vain.
+  while (!state.copies.empty() && !another_can_run()) {
+    if (state.sleepers.empty()) fail("mbarrier", "the block ends while copies to its memory are in flight", {});
+    perform_any();
+  }
+  if (!state.sleepers.empty() && !another_can_run()) wake_for_copies();  // to state what it waits for
+}
+
+}  // namespace assay::cuda_host

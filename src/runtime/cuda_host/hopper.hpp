@@ -1,0 +1,68 @@
+// The asynchronous instructions of compute capability 9.0 in software, as kernels/cuda/hopper.cuh names them: barriers
+// in shared memory that count arrivals and bytes, copies of boxes of a tensor, products of warpgroups, named barriers.
+//
+// What a device may do at any time between the start of an operation and the end of the wait for it, the seed does at
+// one of several moments. A copy reads its source and writes its box when it is drawn, at the latest when no thread can
+// run without it; until then the box holds garbage. A product reads its operands when the last lane of a warp has
+// issued it, or when the warp waits for it; until then its sums hold garbage. The warps of a warpgroup do so each at a
+// time of its own. Waits that cannot end are DeviceErrors with code "deadlock", wrong use has other codes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <source_location>
+
+#include "runtime/cuda_host/model.hpp"
+#include "runtime/cuda_host/wmma.hpp"
+
+namespace assay::cuda_host {
+
+/// A two-dimensional tensor and the box of it that a copy takes. Rows of a box have 128 bytes in shared memory, and are
+/// swizzled: bits 4 to 6 of an address are those of the element xor bits 7 to 9.
+struct HostTensorMap {
+  const std::byte* address;
+  std::uint64_t columns, rows, row_bytes;  ///< row_bytes: from one row to the next
+  unsigned box_columns, box_rows;
+  unsigned element_bytes;
+};
+
+/// mbarrier.init, .arrive and .arrive.expect_tx, and a loop of .try_wait.parity. `barrier` lies in shared memory.
+void mbarrier_init(std::uint64_t* barrier, unsigned count, std::source_location site);
+void mbarrier_arrive(std::uint64_t* barrier, std::source_location site);
+void mbarrier_arrive_expect_tx(std::uint64_t* barrier, unsigned bytes, std::source_location site);
+void mbarrier_wait(std::uint64_t* barrier, unsigned parity, std::source_location site);
+
+/// fence.proxy.async: copies see the barriers that this thread has initialized, and products what threads have stored.
+void fence_proxy_async();
+/// cp.async.bulk.tensor.2d: copies the box whose first element is (row, column) of the tensor; zeros outside of it.
+/// Counts the bytes of the whole box on `barrier`.
+void copy_box(void* shared, const HostTensorMap& map, std::uint64_t* barrier, int column, int row,
+              std::source_location site);
+
+/// Returns the 32-bit address of dynamic shared memory. Where it begins is drawn: a kernel that needs more than its 128
+/// bytes of alignment must align it.
+unsigned shared_address(const void* pointer);
+
+/// wgmma.mma_async.m64nNk16 with sums in float32, formed as in wmma.hpp. Each thread of a warpgroup gives its N / 2 sums
+/// and, unless `a_registers` is null, its four registers of A; both must live until the wait.
+struct WgmmaOperands {
+  MmaInputs inputs;  ///< f16 or bf16
+  int columns;       ///< N
+  const unsigned* a_registers;
+  std::uint64_t a, b;               ///< matrix descriptors
+  bool a_transposed, b_transposed;  ///< elements of a column are neighbours (MN-major)
+  bool accumulates;                 ///< false: sums begin at zero
+};
+void wgmma(const WgmmaOperands& operands, float* sums, std::source_location site);
+void wgmma_fence();
+void wgmma_commit();
+/// wgmma.wait_group: returns when all groups of this warp except the last `groups` are complete.
+void wgmma_wait(unsigned groups, std::source_location site);
+
+/// bar.sync: waits for `threads` threads at barrier `id`.
+void named_barrier(unsigned id, unsigned threads, std::source_location site);
+
+/// A thread has left the kernel: it must have waited for everything that it began.
+void end_asynchronous_thread();
+
+}  // namespace assay::cuda_host
