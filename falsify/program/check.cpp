@@ -262,9 +262,28 @@ class Rehearsal {
   Bytes staged_, after_;  ///< of a device that the host does not see
 };
 
+/// A storage as the last checked run found it.
+struct Seen {
+  bool any = false;
+  std::uint64_t changes = 0;  ///< Session::changes()
+  std::uint64_t digest = 0;
+};
+
+std::uint64_t digest(const Bytes& bytes) {
+  std::uint64_t all = bytes.size(), word = 0;
+  for (std::size_t at = 0; at < bytes.size(); at += sizeof word) {
+    word = 0;
+    std::memcpy(&word, bytes.data() + at, std::min(sizeof word, bytes.size() - at));
+    all = scramble(all ^ word);
+  }
+  return all;
+}
+
 class Checker {
  public:
-  Checker(Session& session, std::uint64_t seed) : session_(session), device_(session.device()), seed_(seed) {
+  /// `seen` is of the last checked run, and becomes that of this one.
+  Checker(Session& session, std::uint64_t seed, std::vector<Seen>* seen = nullptr)
+      : session_(session), device_(session.device()), seed_(seed), seen_(seen) {
     const program::Program& program = session_.program();
     for (const program::Storage& storage : program.storages)
       memory_.emplace_back(static_cast<std::size_t>(storage.elements) * size_of(storage.dtype));
@@ -277,6 +296,7 @@ class Checker {
   CheckedRun run() {
     each_value_that_lasts([&](Value v, const Tensor& tensor) { remember(v, tensor, bytes_of(tensor)); });
     const std::size_t steps = session_.program().steps.size();
+    if (seen_ != nullptr) expect_as_seen();
     for (std::size_t s = 0; s < steps && !checked_.fault; ++s) rehearse(s);
     each_value_that_lasts([&](Value v, const Tensor& tensor) { restore(v, tensor); });
     if (checked_.fault) return checked_;
@@ -398,6 +418,24 @@ class Checker {
     checked_.fault = std::move(fault);
   }
 
+  /// Fails for a storage that has changed since the last checked run, although nothing may have changed it.
+  void expect_as_seen() {
+    const program::Program& program = session_.program();
+    seen_->resize(program.storages.size());
+    for (std::size_t i = 0; i < program.storages.size(); ++i) {
+      if (program.storages[i].kind == Kind::temporary || is_written_[i]) continue;
+      const Seen now{true, session_.changes(i), digest(memory_[i])};
+      Seen& last = (*seen_)[i];
+      if (last.any && last.changes == now.changes && last.digest != now.digest && !checked_.fault)
+        checked_.fault = {program.steps.size(), "a run since the last checked one", program.storages[i].name,
+                          Finding{Finding::Kind::out_of_bounds,
+                                  "a step wrote here, although it is no result of it: set it anew",
+                                  {},
+                                  {}}};
+      else last = now;
+    }
+  }
+
   /// Adds what was found of a step.
   void take(std::size_t s) {
     const Outcome& outcome = judged_[s];
@@ -470,6 +508,7 @@ class Checker {
   Session& session_;
   Device& device_;
   std::uint64_t seed_;
+  std::vector<Seen>* seen_;
   Bytes downloaded_;
   Rehearsal rehearsal_{device_};
   std::vector<Bytes> memory_;            ///< of each storage: what the host and the steps so far have put there
@@ -508,8 +547,8 @@ void expect_in_its_place(const program::Step& step, const Kernel& kernel, Device
 }
 
 std::function<void(Session&)> steps_within_bounds(CheckedRun& all, std::uint64_t seed) {
-  return [&all, seed](Session& session) {
-    const CheckedRun run = check_steps(session, seed);
+  return [&all, seed, seen = std::vector<Seen>()](Session& session) mutable {
+    const CheckedRun run = Checker(session, seed, &seen).run();
     all.steps += run.steps, all.elements += run.elements, all.nonzero += run.nonzero;
     all.worst = std::max(all.worst, run.worst);
     if (!run.fault) return;

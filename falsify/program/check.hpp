@@ -14,7 +14,7 @@ namespace assay::falsify {
 
 /// The first wrong step of a run.
 struct StepFault {
-  std::size_t step = 0;  ///< the number of steps: no single one is wrong, but the whole run is
+  std::size_t step = 0;  ///< the number of steps: no single one is wrong, but the whole run is, or one before it
   std::string label;     ///< "layers.3.q_proj (linear)"
   std::string value;     ///< name of the value that is wrong
   Finding finding;
@@ -56,7 +56,8 @@ struct WrongStep : std::runtime_error {
 void expect_in_its_place(const program::Step& step, const Kernel& kernel, Device& device);
 
 /// Returns SessionOptions::check that makes runs by check_steps(), adds to `all`, which outlives the session, and
-/// throws WrongStep.
+/// throws WrongStep. Between two checked runs, what no step may change and nobody has set keeps its bits: a parameter
+/// that a run in between has damaged is named.
 std::function<void(program::Session&)> steps_within_bounds(CheckedRun& all, std::uint64_t seed = 1);
 
 }  // namespace assay::falsify

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
@@ -463,7 +464,8 @@ std::string refusal(const SystemTrial& trial) {
 }
 
 Outcome budget(const SystemTrial& trial) {
-  const std::size_t bytes = plan(trial.step().programs.gradients).bytes;
+  const StepPrograms& p = trial.step().programs;
+  const std::size_t bytes = bytes_together(std::array{&p.gradients, &p.forward, &p.norm, &p.update});
   const Reservation less(trial.on(), bytes - 1);
   const std::string said = refusal(trial);
   Outcome outcome = holds(said.find(fmt::format("{} bytes requested", bytes)) != said.npos,

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <chrono>
 #include <cmath>
@@ -11,6 +12,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <optional>
 
 #include "cli/commands.hpp"
 #include "cli/selection.hpp"
@@ -201,14 +203,25 @@ int run(const Options& o) {
   options.choose = std::ref(kernel);
   falsify::CheckedRun checked;
   options.check = falsify::steps_within_bounds(checked, seed), options.check_every = o.check_every;
-  Decoder decoder(config, {.capacity = o.capacity > 0 ? o.capacity : needed, .chunk = o.chunk}, device, options);
-  kernel.expect_taken("model", "`assay run --profile` lists its steps");
+  std::optional<Decoder> opened;
+  try {
+    opened.emplace(config, program::DecoderOptions{.capacity = o.capacity > 0 ? o.capacity : needed, .chunk = o.chunk},
+                   device, options);
+  } catch (const falsify::WrongStep& wrong) {
+    if (o.json) fmt::print("{}\n", json{{"schema", "assay-run/1"}, {"checked", {{"fault", wrong.what()}}}}.dump(1));
+    else fmt::print("checked  {}\n", wrong.what());
+    return kFalsified;
+  }
+  Decoder& decoder = *opened;
+  kernel.expect_taken(std::array{&std::as_const(decoder.session()), decoder.chunk_session()}, "model",
+                      "`assay run --profile` lists its steps");
   Session& session = decoder.session();
   const fs::path model = o.model;
   const bool whole = fs::is_directory(model) || program::is_gguf(model);
   if (o.random) {
     initialize(session, seed);
-  } else if (const auto unused = load(session, program::Weights(whole ? model : model.parent_path()));
+  } else if (const auto unused = load(session, program::Weights(whole ? model : model.parent_path()),
+                                      o.layers > 0 ? program::Layers::some : program::Layers::all);
              !unused.empty()) {
     fmt::print(stderr, "assay: {}: no parameter of the model takes {}\n", o.model, fmt::join(unused, ", "));
   }

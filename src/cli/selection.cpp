@@ -6,6 +6,7 @@
 
 #include "contract/reader.hpp"
 #include "core/errors.hpp"
+#include "falsify/program/check.hpp"
 #include "falsify/program/system.hpp"
 
 namespace assay::cli {
@@ -39,22 +40,37 @@ std::vector<const Kernel*> selected_kernels(const std::vector<std::string>& ops,
   return chosen;
 }
 
-KernelOfSteps::KernelOfSteps(const std::string& id, const Device& device, const std::string& remedy)
-    : kernel_(id.empty() ? nullptr : &kernel(id)) {
+KernelOfSteps::KernelOfSteps(const std::string& id, Device& device, const std::string& remedy)
+    : kernel_(id.empty() ? nullptr : &kernel(id)), device_(device) {
   if (kernel_ != nullptr && kernel_->backend != device.backend())
     throw InputError("--kernel " + id, fmt::format("runs on {}", name(kernel_->backend)), remedy);
 }
 
 const Kernel* KernelOfSteps::operator()(const program::Step& step) {
-  const bool its = kernel_ != nullptr && step.op->name == kernel_->op;
-  taken_ = taken_ || its;
-  return its ? kernel_ : nullptr;
+  if (kernel_ == nullptr || step.op->name != kernel_->op) return nullptr;
+  if (std::pair call{step.dims, step.params}; std::ranges::find(tried_, call) == tried_.end()) {
+    falsify::expect_in_its_place(step, *kernel_, device_);
+    tried_.push_back(std::move(call));
+  }
+  return kernel_;
 }
 
-void KernelOfSteps::expect_taken(const std::string& what, const std::string& remedy) const {
-  if (kernel_ != nullptr && !taken_)
-    throw InputError(fmt::format("--kernel {}", kernel_->id), fmt::format("no step of the {} is {}", what, kernel_->op),
-                     remedy);
+void KernelOfSteps::expect_taken(std::span<const program::Session* const> sessions, const std::string& what,
+                                 const std::string& remedy) const {
+  if (kernel_ == nullptr) return;
+  bool of_its_operation = false;
+  for (const program::Session* session : sessions) {
+    if (session == nullptr) continue;
+    for (std::size_t s = 0; s < session->program().steps.size(); ++s) {
+      if (&session->kernel(s) == kernel_) return;
+      of_its_operation = of_its_operation || session->program().steps[s].op->name == kernel_->op;
+    }
+  }
+  throw InputError(fmt::format("--kernel {}", kernel_->id),
+                   of_its_operation ? fmt::format("it stores {}, which no {} of the {} does", name(kernel_->storage),
+                                                  kernel_->op, what)
+                                    : fmt::format("no step of the {} is {}", what, kernel_->op),
+                   of_its_operation ? "name a kernel of their format" : remedy);
 }
 
 }  // namespace assay::cli

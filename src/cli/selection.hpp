@@ -1,7 +1,9 @@
 // Selection of the kernels that a command acts on.
 #pragma once
 
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "plugin/foreign.hpp"
@@ -23,18 +25,21 @@ std::vector<const Kernel*> selected_kernels(const std::vector<std::string>& ops,
 class KernelOfSteps {
  public:
   /// An empty id names none. Throws InputError for a kernel of another back end.
-  KernelOfSteps(const std::string& id, const Device& device, const std::string& remedy);
+  KernelOfSteps(const std::string& id, Device& device, const std::string& remedy);
   KernelOfSteps(const KernelOfSteps&) = delete;
   KernelOfSteps& operator=(const KernelOfSteps&) = delete;
 
-  /// For SessionOptions::choose.
+  /// For SessionOptions::choose. Throws WrongStep for a kernel that writes elsewhere: preparing it would end the process.
   const Kernel* operator()(const program::Step& step);
-  /// Throws InputError if no step of what was made took the kernel.
-  void expect_taken(const std::string& what, const std::string& remedy) const;
+  /// Throws InputError if no step of these sessions, null ones left out, has the kernel: none is of its operation, or
+  /// all of them store another format.
+  void expect_taken(std::span<const program::Session* const> sessions, const std::string& what,
+                    const std::string& remedy) const;
 
  private:
   const Kernel* kernel_;
-  bool taken_ = false;
+  Device& device_;
+  std::vector<std::pair<std::vector<Index>, std::vector<double>>> tried_;  ///< dims and params
 };
 
 }  // namespace assay::cli

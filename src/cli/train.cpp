@@ -62,7 +62,7 @@ int run(const TrainOptions& o, Team& team) {
     else print(j);
     return kNothingFalsified;
   } catch (const WrongStep& wrong) {
-    training->end_line();
+    if (training) training->end_line();
     return fault(o, wrong.sentence);
   } catch (const RanksFailed& failed) {
     if (training) training->end_line();

@@ -206,10 +206,14 @@ void TrainingRun::make_trainer() {
   program::SessionOptions options;
   options.choose = std::ref(kernel);
   options.check = falsify::steps_within_bounds(checked_, s_.seed);
-  trainer_ = std::make_unique<Trainer>(s_.classifier, s_.options, device_, options);
+  try {
+    trainer_ = std::make_unique<Trainer>(s_.classifier, s_.options, device_, options);
+  } catch (const falsify::WrongStep& wrong) {
+    throw WrongStep{wrong.what()};
+  }
   if (s_.backend == "cuda" && team_.size() > 1) link_ = program::link_of_gpus(team_.ranks());
   all_reduce_.emplace(team_.ranks(), *trainer_, link_.get());
-  kernel.expect_taken("training", "name a kernel of an operation that it has");
+  kernel.expect_taken(trainer_->sessions(), "training", "name a kernel of an operation that it has");
   trainer_->set_runner([this](std::string_view name, Session& session) {
     try {
       session.run(checking_ ? program::Check::steps : program::Check::none);

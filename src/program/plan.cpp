@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <numeric>
+#include <set>
 
 namespace assay::program {
 namespace {
@@ -80,6 +81,25 @@ Plan plan(const Program& program, bool reuse) {
   std::ranges::replace(plan.slot_of, -1, 0);  // of storages that no step uses: any will do
   plan.bytes = std::accumulate(plan.slot_bytes.begin(), plan.slot_bytes.end(), std::size_t{0});
   return plan;
+}
+
+std::size_t bytes_together(std::span<const Program* const> programs, bool reuse) {
+  const auto outlives = [](const Storage& s) {
+    return s.kind == Kind::parameter || s.kind == Kind::state || s.kind == Kind::gradient;
+  };
+  std::set<std::string_view> of_first;
+  std::size_t bytes = 0;
+  for (const Program* program : programs) {
+    const Plan all = plan(*program, reuse);
+    bytes += all.bytes;
+    for (std::size_t i = 0; i < program->storages.size(); ++i) {
+      const Storage& storage = program->storages[i];
+      if (!outlives(storage)) continue;
+      if (program == programs.front()) of_first.insert(storage.name);
+      else if (of_first.contains(storage.name)) bytes -= all.slot_bytes[static_cast<std::size_t>(all.slot_of[i])];
+    }
+  }
+  return bytes;
 }
 
 std::vector<contract::PlannedCall> planned_calls(const Program& program) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "program/program.hpp"
@@ -19,6 +20,10 @@ struct Plan {
 
 /// With `reuse` false every storage has a slot of its own. O(storages x slots).
 Plan plan(const Program& program, bool reuse = true);
+
+/// The bytes of sessions of these programs, of which each shares with the first what has one name (SessionOptions), but
+/// for the scratch.
+std::size_t bytes_together(std::span<const Program* const> programs, bool reuse = true);
 
 /// The calls that the steps make, each once, in the order of the first: the list for contract::prewarm() of a program
 /// whose operations run on their own. A session prepares its steps itself.

@@ -35,6 +35,11 @@ using Turn = std::unique_lock<std::recursive_mutex>;
 
 }  // namespace
 
+void expect_room(Device& device, std::span<const Program* const> programs, const SessionOptions& options) {
+  if (options.shares != nullptr) return;  // a part of it is there already
+  const Reservation fits(device, bytes_together(programs, options.reuse));
+}
+
 Session::Session(Program program, Device& device, SessionOptions options)
     : program_(std::move(program)), device_(device), turn_(turn_of(device)),
       plan_(program::plan(program_, options.reuse)), check_(std::move(options.check)),
@@ -52,6 +57,8 @@ Session::Session(Program program, Device& device, SessionOptions options)
 
 void Session::open(const SessionOptions& options) {
   slots_.resize(plan_.slot_bytes.size());
+  for (std::size_t i = 0; i < program_.storages.size(); ++i) changes_.push_back(std::make_shared<std::uint64_t>(0));
+  is_written_.resize(program_.storages.size());
   std::vector<bool> own(slots_.size(), true);
   if (options.shares != nullptr) share(*options.shares, own);
   std::size_t bytes = 0;
@@ -65,9 +72,11 @@ void Session::open(const SessionOptions& options) {
   for (std::size_t s = 0; s < program_.steps.size(); ++s) {
     const Step& step = program_.steps[s];
     Call call{step.dims, step.params, {}};
-    for (const Value v : step.tensors) {
+    for (std::size_t t = 0; t < step.tensors.size(); ++t) {
+      const Value v = step.tensors[t];
       call.tensors.push_back(tensor(v));
       const std::int32_t storage = program_[v].storage;
+      if (step.op->tensors[t].role != Role::in) is_written_[static_cast<std::size_t>(storage)] = true;
       last_user_[slot(static_cast<std::size_t>(storage))] = storage;
       if (const Storage& of = program_.storage_of(v); of.kind == Kind::input && of.elements > 0)
         unset_[storage] = {{0, of.elements}};
@@ -180,7 +189,7 @@ void Session::share(const Session& other, std::vector<bool>& own) {
     if (found->dtype != storage.dtype || found->elements != storage.elements)
       refuse(storage.name, "the two programs give it different extents or types");
     own[slot(i)] = false;
-    slots_[slot(i)] = other.slots_[other.slot(static_cast<std::size_t>(found - theirs.begin()))];
+    slots_[slot(i)] = other.slots_[other.slot(at->second)], changes_[i] = other.changes_[at->second];
   }
   for (const Parameter& p : program_.parameters) {
     const auto found = std::ranges::find(other.program_.parameters, p.name, &Parameter::name);
@@ -274,6 +283,10 @@ void Session::note_set(Value v) {
   else unset->second = std::move(left);
 }
 
+void Session::note_writes() {
+  for (std::size_t i = 0; i < changes_.size(); ++i) *changes_[i] += is_written_[i];
+}
+
 void Session::set(Value v, std::span<const std::byte> bytes) {
   const Turn turn(turn_);
   expect_readable(v, bytes.size());
@@ -282,6 +295,7 @@ void Session::set(Value v, std::span<const std::byte> bytes) {
                      "set inputs, parameters, states and gradients");
   if (!bytes.empty()) device_.upload(tensor(v).data, bytes.data(), bytes.size());
   note_set(v);
+  ++*changes_[static_cast<std::size_t>(program_[v].storage)];
   const std::int32_t storage = program_[v].storage;
   for (Precondition& p : preconditions_) {
     p.due = p.due || std::ranges::find(p.storages, storage) != p.storages.end();
@@ -328,7 +342,7 @@ void Session::get(Value v, std::span<float> elements) {
 void Session::clear_gradients() {
   const Turn turn(turn_);
   for (std::size_t i = 0; i < program_.storages.size(); ++i)
-    if (program_.storages[i].kind == Kind::gradient) clear(slot(i));
+    if (program_.storages[i].kind == Kind::gradient) clear(slot(i)), ++*changes_[i];
 }
 
 void Session::clear(std::size_t slot) {
@@ -406,6 +420,7 @@ void Session::run(Check check) {
 void Session::run_unchecked() {
   for (Precondition& p : preconditions_)
     if (p.due) check(p);
+  note_writes();
   if (const trace::Scope program("program", [](trace::Span&) {}); program.recording()) return run_in_spans();
   if (recording_) {
     recording_->run();
@@ -434,6 +449,7 @@ void Session::run_in_spans() {
 std::vector<double> Session::step_seconds() {
   const Turn turn(turn_);
   const ScratchScope scratch(scratch_);
+  note_writes();
   std::vector<double> seconds;
   for (std::size_t s = 0; s < calls_.size(); ++s) {
     const auto step = [&] { kernels_[s]->run(calls_[s], device_); };

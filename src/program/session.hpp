@@ -35,6 +35,10 @@ struct SessionOptions {
   Index check_every = 0;  ///< so many runs, of which the last one is checked; 0: those of Check::steps alone
 };
 
+/// Throws Unavailable, with the bytes that are needed and those that are there, unless sessions of these programs fit on
+/// the device together, of which each shares with the first. Allocates nothing, and leaves scratch to the sessions.
+void expect_room(Device& device, std::span<const Program* const> programs, const SessionOptions& options);
+
 /// Sessions may be used by several threads, each by one at a time. Those of one device take turns, on every back end:
 /// whatever a function does on the device, a whole run among it, it does alone.
 class Session {
@@ -50,6 +54,7 @@ class Session {
 
   /// Copies dense elements of the value's type to its place, or from there as the last run left it. Throws InputError
   /// for a value whose memory serves another one by the end of a run, and, of elements that have a type, for another one.
+  /// Infinities and NaN are taken: every contract says how they propagate.
   void set(Value v, std::span<const std::byte> bytes);
   void get(Value v, std::span<std::byte> bytes);
   /// Likewise of a value in f16 or bf16 as well: to it numbers are rounded to nearest even, and from it they are exact.
@@ -74,6 +79,9 @@ class Session {
   }
   /// Changes a parameter of the step that has this label, such as a learning rate. Throws InputError if there is none.
   void set_param(std::string_view label, std::string_view param, double value);
+  /// How often a storage was set, here or by a session that shares it, or its steps have run that write to it. As long
+  /// as that stays, so do its elements.
+  std::uint64_t changes(std::size_t storage) const { return *changes_[storage]; }
   /// Sets the gradients to zero.
   void clear_gradients();
 
@@ -138,6 +146,7 @@ class Session {
   void expect_type(Value v, DType dtype) const;
   void expect_inputs() const;
   void note_set(Value v);
+  void note_writes();
   [[noreturn]] void refuse(const ContractViolation& violation, const Precondition& p) const;
 
   Program program_;
@@ -145,8 +154,10 @@ class Session {
   std::recursive_mutex& turn_;  ///< of the device
   Plan plan_;
   std::vector<Buffer> buffers_;
-  std::vector<std::byte*> slots_;  ///< addresses
-  std::span<std::byte> scratch_;   ///< of host kernels
+  std::vector<std::byte*> slots_;                        ///< addresses
+  std::vector<std::shared_ptr<std::uint64_t>> changes_;  ///< of each storage; sessions that share it have one
+  std::vector<bool> is_written_;                         ///< of each storage: a step writes to it
+  std::span<std::byte> scratch_;                         ///< of host kernels
   std::vector<Call> calls_;
   std::vector<const Kernel*> kernels_;
   std::vector<std::int32_t> last_user_;      ///< of each slot: the storage that holds it after a run

@@ -14,6 +14,7 @@
 #include "falsify/engine/random.hpp"
 #include "on_device.hpp"
 #include "program/differentiate.hpp"
+#include "program/model/parameters.hpp"
 #include "program/operations.hpp"
 
 namespace assay::program::check_test {
@@ -300,6 +301,65 @@ TEST(CheckedSessions, ThrowWhatIsWrongAndGoOn) {
   const std::size_t before = all.steps;
   EXPECT_NO_THROW(session.run(Check::steps));
   EXPECT_EQ(all.steps, before + d.program.steps.size());
+}
+
+/// A run that nobody checks writes into a weight, by a kernel that is right whenever somebody looks.
+TEST(CheckedSessions, NameAWeightThatARunInBetweenHasDamaged) {
+  constexpr const char* kWeight = "self_attn.q_proj.weight";
+  TransformerConfig c = full();
+  c.trains = false;
+  const BlockCase of{"", c, Part::layer};
+  const Program p = Block(of).builder.program();
+  const Value weight = parameter(p, kWeight).value, bias = parameter(p, "self_attn.q_proj.bias").value;
+  bool damages = false;
+  const Kernel sometimes = then("lora_linear", [&](const Call& call) {
+    if (damages) static_cast<float*>(call.tensors[1].data)[3] += 1;
+  });
+  const auto choose = [&](const Step& step) {
+    return step.label == "self_attn.q_proj.lora_linear" ? &sometimes : nullptr;
+  };
+  CheckedRun all;
+  Session session(p, device(Backend::cpu), {.choose = choose, .check = falsify::steps_within_bounds(all)}),
+      other(p, device(Backend::cpu), {.choose = choose, .shares = &session});
+  set_all(session, of), set_all(other, of);
+  const auto found = [&]() -> std::string {
+    try {
+      session.run(Check::steps);
+    } catch (const falsify::WrongStep& e) {
+      EXPECT_EQ(falsify::describe(e.fault, p.steps.size()), "a run since the last checked one");
+      return e.fault.value;
+    }
+    return "nothing";
+  };
+  const std::vector<float> right = session.get<float>(weight);
+  EXPECT_EQ(found(), "nothing") << "there is no checked run before";
+  for (Session* by : {&session, &other}) {
+    session.run(), other.run();
+    EXPECT_EQ(found(), "nothing");
+    damages = true;
+    by->run();
+    damages = false;
+    EXPECT_EQ(found(), kWeight);
+    EXPECT_EQ(found(), kWeight) << "until it is set anew";
+    by->set(weight, right);
+    EXPECT_EQ(found(), "nothing");
+  }
+  // What may change weights: the host, through any session, and a program that has one as its state.
+  other.set(bias, std::vector<float>(16, 2));
+  EXPECT_EQ(found(), "nothing");
+  initialize(session, 3);
+  EXPECT_EQ(found(), "nothing");
+  Builder b;
+  const Value state = b.state(kWeight, {16, 6}), more = b.input("more", {16, 6});
+  accumulate(b, state, more, 1);
+  Session update(b.take(), device(Backend::cpu), {.shares = &session});
+  update.set(more, std::vector<float>(16 * 6, 1));
+  update.run();
+  EXPECT_EQ(session.get<float>(weight)[0], initial_values(kWeight, {16, 6}, 3)[0] + 1);
+  EXPECT_EQ(found(), "nothing");
+  set_all(session, of);
+  session.set_param("self_attn.q_proj.lora_linear", "alpha", 3);
+  EXPECT_EQ(found(), "nothing");
 }
 
 TEST(CheckedMemory, AStepLeavesWhatItReads) {

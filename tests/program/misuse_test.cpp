@@ -218,6 +218,62 @@ TEST(Sessions, RefuseElementsOfAnotherTypeAndValuesThatAreNone) {
   expect_refused("no value of this program", [&] { s.get<float>(Value{99999}); });
 }
 
+/// No contract refuses infinities and NaN: they reach the results that they must, in a checked run as well.
+TEST(Sessions, TakeNumbersThatAreNotFiniteAndShowThem) {
+  for (const OpDescriptor* op : operations()) EXPECT_NE(op->nonfinite, Nonfinite::reject) << op->name << ": see set()";
+  Product p;
+  falsify::CheckedRun all;
+  Session s(p.b.program(), cpu(), {.check = falsify::steps_within_bounds(all)});
+  s.set(p.w, std::vector<float>{1, 0, 0, 1}), s.set(p.x, std::vector<float>{1, 2, 3, kNan});
+  s.run(Check::steps);
+  const std::vector<float> y = s.get<float>(p.y);
+  EXPECT_EQ((std::vector<float>{y[0], y[1]}), (std::vector<float>{1, 2}));
+  EXPECT_TRUE(std::isnan(y[2]) && std::isnan(y[3])) << "0 times NaN is NaN";
+  EXPECT_EQ(all.elements, 4);
+}
+
+/// What a block reads, before it is built: the sizes of the configuration, not those that happen to fit each other.
+TEST(Transformers, RefuseRowsThatAreNotTheirs) {
+  const auto with = [](const Shape& shape, const auto& build) {
+    return [=] {
+      Builder b;
+      const TransformerConfig c = tiny();
+      build(b, c, b.input("x", shape));
+    };
+  };
+  const auto attention = [](Builder& b, const TransformerConfig& c, Value x) {
+    self_attention(b, c, x, sequences(b, c, 4, 2));
+  };
+  const auto block = [](Builder& b, const TransformerConfig& c, Value x) {
+    attention_block(b, c, x, sequences(b, c, 4, 2));
+  };
+  const auto feed_forward = [](Builder& b, const TransformerConfig& c, Value x) { feed_forward_block(b, c, x); };
+  const auto q = [](Builder& b, const TransformerConfig& c, Value x) { projection(b, c, Projection::q, x); };
+  const auto down = [](Builder& b, const TransformerConfig& c, Value x) { projection(b, c, Projection::down, x); };
+  const std::string wide = "transformer: x: it is [4, 7], and a row has 8 elements; give [batch * s, 8] of one row or";
+  expect_refused(wide, with({4, 7}, attention));
+  expect_refused(wide, with({4, 7}, block));
+  expect_refused(wide, with({4, 7}, feed_forward));
+  expect_refused(wide, with({4, 7}, q));
+  expect_refused("x: it is [4, 8], and a row has 16 elements", with({4, 8}, down));
+  expect_refused("x: it is [2, 2, 8], and a row has 8 elements", with({2, 2, 8}, attention));
+  expect_refused("x: it is [0, 8], and a row has 8 elements", with({0, 8}, feed_forward));
+  expect_refused("x: its 5 rows are no 2 sequences of one length; pad the shorter ones", with({5, 8}, attention));
+  expect_refused("positions: there are others for 6 rows; make them by sequences()", with({6, 8}, block));
+  expect_refused("positions: there are none for 4 rows", with({4, 8}, [](Builder& b, TransformerConfig c, Value x) {
+                   c.theta = 0;
+                   const Sequences without = sequences(b, c, 4);
+                   self_attention(b, tiny(), x, without);
+                 }));
+  expect_refused("x: it is in f32, and weights in bf16 meet bf16; cast it",
+                 with({4, 8}, [](Builder& b, TransformerConfig c, Value x) {
+                   c.trains = false, c.weights = WeightFormat::bf16;
+                   feed_forward_block(b, c, x);
+                 }));
+  for (const auto& right : {with({4, 8}, attention)}) EXPECT_EQ(refusal(right), "not refused");
+  EXPECT_EQ(refusal(with({4, 16}, down)), "not refused");
+}
+
 TEST(Sessions, SayWhichElementViolatesAContract) {
   TransformerConfig c = tiny();
   Builder b;
@@ -374,6 +430,86 @@ TEST(Adapters, AreListedApartAndScaledByAlphaOverRank) {
   EXPECT_EQ(s.get<float>(y), std::vector<float>{13});
 }
 
+/// One projection: W of the base, A and B; y = x Wᵀ + b + alpha / rank (x Aᵀ) Bᵀ.
+TEST(Adapters, OfOneProjection) {
+  TransformerConfig c = tiny();
+  c.trains = false, c.biases = {Projection::q}, c.adapters = {{Projection::q}, 4, 8};
+  Builder b;
+  const Value x = b.input("x", {1, 8}), y = projection(b, c, Projection::q, x);
+  b.output(y);
+  const Program p = b.take();
+  EXPECT_EQ(adapter_names(p), (std::vector<std::string>{"q_proj.lora_A.weight", "q_proj.lora_B.weight"}));
+  EXPECT_EQ(parameter_count(p, true), 4 * (8 + 8));
+  const Differentiated d = differentiate(p, std::vector{y});
+  EXPECT_EQ(d.gradients.size(), 2u) << "the base is frozen";
+  Session s(p, cpu());
+  initialize(s, 1);
+  const auto is_zero = [&](const char* name) {
+    return std::ranges::count(s.get<float>(parameter(p, name).value), 0.0F) == 32;
+  };
+  EXPECT_TRUE(is_zero("q_proj.lora_B.weight"));
+  EXPECT_FALSE(is_zero("q_proj.lora_A.weight"));
+  const auto set = [&](const char* name, const Shape& shape, const std::vector<float>& first) {
+    std::vector<float> all(static_cast<std::size_t>(shape.size()));
+    std::ranges::copy(first, all.begin());
+    set_parameter(s, name, shape, all);
+  };
+  set("q_proj.weight", {8, 8}, {3, 2}), set("q_proj.bias", {8}, {100});
+  set("q_proj.lora_A.weight", {4, 8}, {1, 1}), set("q_proj.lora_B.weight", {8, 4}, {5});
+  s.set(x, std::vector<float>{7, 11, 0, 0, 0, 0, 0, 0});
+  s.run();
+  EXPECT_EQ(s.get<float>(y)[0], 3 * 7 + 2 * 11 + 100 + 2 * 5 * (7 + 11)) << "the scale is 8 / 4";
+  expect_refused("q_proj.weight: it is [8, 8], and [8, 7] was given", [&] { set("q_proj.weight", {8, 7}, {}); });
+  expect_refused("q_proj.lora_A.weight: it is [4, 8], and [8, 4] was given", [&] {
+    set("q_proj.lora_A.weight", {8, 4}, {});
+  });
+}
+
+/// Adapters on q, k, v, o around an attention that is there: eight tensors, A before B, and the base's weights.
+TEST(Adapters, AroundTheWeightsOfAnAttention) {
+  const auto attention = [](const TransformerConfig& c) {
+    Builder b;
+    b.output(self_attention(b, c, b.input("x", {3, c.hidden}), sequences(b, c, 3)));
+    return b.take();
+  };
+  TransformerConfig c = full(), adapted = c;  // Q is not H
+  c.adapters.on.clear();
+  adapted.trains = false, adapted.adapters = {{Projection::q, Projection::k, Projection::v, Projection::o}, 4, 8};
+  const Index h = c.hidden, q = c.heads * c.head_dim, kv = c.kv_heads * c.head_dim, r = 4;
+  Session base(attention(c), cpu());
+  Session s(attention(adapted), cpu());
+  initialize(base, 7);
+  set_parameter(base, "self_attn.k_proj.bias", {kv}, std::vector<float>(static_cast<std::size_t>(kv), 5));
+  set_base(s, base, 1);
+  std::vector<std::pair<std::string, Shape>> want, got;
+  for (const auto& [name, in, out] : {std::tuple{"q", h, q}, {"k", h, kv}, {"v", h, kv}, {"o", q, h}}) {
+    want.emplace_back(fmt::format("self_attn.{}_proj.lora_A.weight", name), Shape{r, in});
+    want.emplace_back(fmt::format("self_attn.{}_proj.lora_B.weight", name), Shape{out, r});
+  }
+  for (const std::string& name : adapter_names(s.program())) got.emplace_back(name, parameter(s.program(), name).shape);
+  EXPECT_EQ(got, want);
+  EXPECT_EQ(parameter_count(s.program(), true), r * (h + q) + 2 * r * (h + kv) + r * (q + h));
+  for (const Parameter& p : s.program().parameters)
+    EXPECT_EQ(get_parameter(s, p), p.name.find("lora") == p.name.npos
+                                       ? get_parameter(base, parameter(base.program(), p.name))
+                                       : initial_values(p.name, p.shape, 1))
+        << p.name;
+  const std::vector<float> before = get_parameter(s, s.program().parameters[0]);
+  TransformerConfig other = c;
+  other.heads = 2;
+  Session narrow(attention(other), cpu());
+  expect_refused("self_attn.q_proj.weight: it is [16, 6], and the base has [8, 6]; take a base of the same",
+                 [&] { set_base(s, narrow, 1); });
+  other = c, other.k_norm = false;
+  Session without(attention(other), cpu());
+  expect_refused("self_attn.k_norm.weight: the program has no parameter of this name",
+                 [&] { set_base(s, without, 1); });
+  other = c, other.biases.insert(Projection::o);
+  Session more(attention(other), cpu());
+  expect_refused("self_attn.o_proj.bias: the base has it, and the model has not", [&] { set_base(s, more, 1); });
+  EXPECT_EQ(get_parameter(s, s.program().parameters[0]), before);
+}
+
 /// A fault of the whole run has no step of its own.
 TEST(Faults, AreDescribedByTheirStepOrTheWholeRun) {
   EXPECT_EQ(falsify::describe({1, "layers.3.q_proj (linear)", "", {}}, 3), "step 2 of 3, layers.3.q_proj (linear)");
@@ -412,6 +548,44 @@ TEST_F(Files, AMissingTensorIsNamedWithItsShapeAndWhatIsLikeIt) {
   const std::vector<float> elements(4);
   save(file_, std::vector<NamedTensor>{{"other", {4}, elements}});
   expect_refused("it has none like it; check the model's configuration", [&] { load(one, Weights(file_)); });
+}
+
+TEST_F(Files, FurtherLayersAreNamed) {
+  Session one(model(1), cpu()), two(model(2), cpu()), four(model(4), cpu());
+  initialize(four, 1), save(four, file_);
+  const Weights weights(file_);
+  expect_refused(
+      "model.layers.1 to model.layers.3: the weights have these 3 layers, and the model has 1; check the number of "
+      "layers in the model's configuration",
+      [&] { load(one, weights); });
+  expect_refused("model.layers.2 to model.layers.3: the weights have these 2 layers, and the model has 2",
+                 [&] { set_base(two, &weights, 1); });
+  for (Session* s : {&one, &two})
+    for (const Parameter& p : s->program().parameters)
+      EXPECT_EQ(s->get<float>(p.value), std::vector<float>(static_cast<std::size_t>(p.shape.size()))) << p.name;
+  const std::vector<std::string> left = load(one, weights, Layers::some);
+  EXPECT_EQ(std::ssize(left), std::ssize(four.program().parameters) - std::ssize(one.program().parameters));
+  const Parameter& p = parameter(one.program(), "model.layers.0.self_attn.v_proj.weight");
+  EXPECT_EQ(one.get<float>(p.value), initial_values(p.name, p.shape, 1));
+  initialize(two, 1), save(two, file_);
+  expect_refused("model.layers.1: the weights have this layer, and the model has 1;",
+                 [&] { load(one, Weights(file_)); });
+}
+
+/// Attention alone, by the names of a checkpoint.
+TEST_F(Files, OneAttentionIsTakenOutOfAModel) {
+  Session whole(model(1), cpu());
+  initialize(whole, 1), save(whole, file_);
+  Builder b;
+  {
+    const Builder::Scope layer(b, "model.layers.0");
+    const Value x = b.input("x", {3, 8});
+    b.output(self_attention(b, tiny(), x, sequences(b, tiny(), 3)));
+  }
+  Session s(b.take(), cpu());
+  EXPECT_EQ(std::ssize(load(s, Weights(file_))), std::ssize(whole.program().parameters) - 4);
+  for (const Parameter& p : s.program().parameters)
+    EXPECT_EQ(s.get<float>(p.value), initial_values(p.name, p.shape, 1)) << p.name;
 }
 
 TEST_F(Files, AWeightThatIsNotFiniteIsNamed) {

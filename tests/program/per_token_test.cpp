@@ -371,5 +371,39 @@ TEST(Memory, ThatIsNotThereIsRefusedBeforeAnythingIsAllocated) {
   }
 }
 
+/// Of a decoder and of a trainer, whose programs share their weights.
+TEST(Memory, OfSeveralProgramsIsKnownAndRefusedBeforeAnythingIsAllocated) {
+  const auto expect = [](std::span<const Program* const> programs, const auto& open) {
+    Counting counting;
+    const std::size_t bytes = bytes_together(programs);
+    std::size_t apart = 0;
+    for (const Program* p : programs) apart += plan(*p).bytes;
+    EXPECT_LT(bytes, apart);
+    counting.has = bytes - 1;
+    try {
+      open(counting);
+      ADD_FAILURE();
+    } catch (const Unavailable& e) {
+      EXPECT_NE(std::string(e.what()).find(std::to_string(bytes)), std::string::npos) << e.what();
+      EXPECT_NE(std::string(e.what()).find(std::to_string(bytes - 1)), std::string::npos) << e.what();
+    }
+    EXPECT_EQ(counting.allocated, 0);
+    counting.has = bytes;
+    EXPECT_EQ(open(counting), bytes) << "all of it, and no more";
+  };
+  const DecodeProgram one = decode_program(two_layers(), 1, 8 + 3), many = decode_program(two_layers(), 1, 8 + 3, 3);
+  expect(std::array{&one.program, &many.program}, [](Counting& on) {
+    const Decoder decoder(two_layers(), {.capacity = 8, .chunk = 3}, on);
+    return on.held;
+  });
+  const ClassifierConfig classifier{.model = two_layers(), .classes = 3};
+  const TrainingOptions options{.batch = 2, .length = 4};
+  const StepPrograms p = step_programs(classifier, options);
+  expect(std::array{&p.gradients, &p.forward, &p.norm, &p.update}, [&](Counting& on) {
+    const Trainer trainer(classifier, options, on);
+    return on.held;
+  });
+}
+
 }  // namespace
 }  // namespace assay::program::per_token_test

@@ -108,6 +108,7 @@ for args, sentence in ((["--tokens", "1,,2"], "--tokens 1,,2: '' is no token; gi
                        (["--temperature", "-1"], "--temperature -1: is no temperature; use 0, which is greedy, or more"),
                        (["--weights", "q4_k", "--chunk", "2"], "transformer: weights: q4_k multiplies one row, and there are 2; take one token of one sequence at a time, or nf4"),
                        (["--capacity", "3"], "sequence 0: its cache holds 0 of 3 tokens, and 5 more do not fit; reset it, or give the decoder more capacity"),
+                       (["--kernel", "rmsnorm/cpu/naive_bf16"], "--kernel rmsnorm/cpu/naive_bf16: it stores bf16, which no rmsnorm of the model does; name a kernel of their format"),
                        (["--kernel", "softmax/cpu/naive"], "--kernel softmax/cpu/naive: no step of the model is softmax; `assay run --profile` lists its steps")):
     done = run(tiny, "--random", *(prompt if "--tokens" not in args else []), *args)
     expect(done.returncode == 2 and done.stderr.strip() == "assay: " + sentence, f"{args}: exit {done.returncode}: {done.stderr}")

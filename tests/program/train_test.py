@@ -291,8 +291,13 @@ expect(train(config, "--quiet").stderr == "", "--quiet shows progress")
 for args, sentence in ((["--check", "3"], "--check 3: is no share of the updates; give 1/N for every N-th, as in --check 1/100"),
                        (["--check", "1/0"], "--check 1/0: is no share of the updates; give 1/N for every N-th, as in --check 1/100"),
                        (["--kernel", "softmax/cpu/naive"], "--kernel softmax/cpu/naive: no step of the training is softmax; name a kernel of an operation that it has"),
+                       (["--kernel", "matmul_nt/cpu/naive_bf16"], "--kernel matmul_nt/cpu/naive_bf16: it stores bf16, which no matmul_nt of the training does; name a kernel of their format"),
                        (["--resume"], f"--resume: {config} names no folder of checkpoints; add 'checkpoints: {{folder: ...}}'")):
     done = train(config, *args)
     expect(done.returncode == 2 and done.stderr.strip().endswith("assay: " + sentence), f"{args}: exit {done.returncode}: {done.stderr}")
+# A kernel that writes elsewhere would end the process while it is prepared.
+one = write("one.yaml", config.read_text().replace("batch: 4", "batch: 1"))
+done = train(one, "--kernel", "mutant/cpu/matmul/column_major_store")
+expect(done.returncode == 1 and re.search(r"^wrong      .*\(matmul\): c: it writes outside of its results", done.stdout), f"elsewhere: exit {done.returncode}: {done.stdout}{done.stderr}")
 print(f"train: {failed} failures")
 sys.exit(failed != 0)

@@ -193,6 +193,76 @@ TEST(TransformerParameters, HaveOneOrder) {
   }
 }
 
+/// Of an attention block: weights, biases, norms, whatever else lies between.
+TEST(TransformerParameters, OfAttentionAreListedInTheirOrder) {
+  using Names = std::vector<std::string>;
+  const Names weights{"q_proj.weight", "k_proj.weight", "v_proj.weight", "o_proj.weight"};
+  const auto listed = [](const TransformerConfig& c) {
+    Names all = attention_names(attention_program(c));
+    for (std::string& name : all) name = name.substr(std::string_view("self_attn.").size());
+    return all;
+  };
+  const auto with = [&](const Names& more) {
+    Names all = weights;
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+  };
+  TransformerConfig c = full();
+  EXPECT_EQ(listed(c), with({"q_proj.bias", "k_proj.bias", "v_proj.bias", "q_norm.weight", "k_norm.weight"}))
+      << "all nine, and no adapter";
+  c.q_norm = c.k_norm = false;
+  EXPECT_EQ(listed(c), with({"q_proj.bias", "k_proj.bias", "v_proj.bias"}));
+  c.biases = {Projection::o, Projection::k}, c.k_norm = true;
+  EXPECT_EQ(listed(c), with({"k_proj.bias", "o_proj.bias", "k_norm.weight"})) << "each alone";
+  c.biases.clear(), c.k_norm = false;
+  EXPECT_EQ(listed(c), weights);
+  const Program model = Block(block_case("tied_loss")).builder.program();
+  EXPECT_EQ(attention_names(model, "model.layers.1.self_attn").size(), 9u);
+  EXPECT_EQ(refusal([&] { attention_names(model); }).substr(0, 52),
+            "self_attn.q_proj.weight: the program has no paramete");
+}
+
+TEST(TransformerConfigs, TinyIsALlamaOfOneLayer) {
+  const TransformerConfig c = tiny();
+  EXPECT_EQ(refusal([&] { check(c); }), "not refused");
+  EXPECT_EQ(c.heads * c.head_dim, c.hidden);
+  EXPECT_EQ((std::vector{c.hidden, c.intermediate, c.heads, c.kv_heads, c.head_dim, c.layers, c.vocabulary}),
+            (std::vector<Index>{8, 16, 2, 1, 4, 1, 11}));
+  EXPECT_TRUE(c.theta > 0 && c.causal && c.biases.empty() && c.adapters.on.empty());
+}
+
+/// The block without its norm and what passes by it: the same bits.
+TEST(SelfAttention, IsTheBlocksOwn) {
+  const TransformerConfig c = full();
+  const Index rows = 6;
+  const auto session = [&](bool whole, Value& x, Value& y, Value& normed) {
+    Builder b;
+    x = b.input("x", {rows, c.hidden});
+    const Sequences all = sequences(b, c, rows, 2);
+    y = whole ? attention_block(b, c, x, all) : self_attention(b, c, x, all);
+    b.output(y);
+    for (const Activation& a : activations(b.program()))
+      if (a.name == "attn_norm_out") b.output(normed = a.value);
+    auto s = std::make_unique<Session>(b.take(), device(Backend::cpu));
+    initialize(*s, 3);
+    s->set(all.lengths, std::vector<std::int32_t>{3, 2}), s->set(all.starts, std::vector<std::int32_t>{0, 0});
+    s->set(all.positions, std::vector<std::int32_t>{0, 1, 2, 0, 1, 2});
+    return s;
+  };
+  Value x, y, normed, bare_x, bare_y, none;
+  const auto block = session(true, x, y, normed), bare = session(false, bare_x, bare_y, none);
+  EXPECT_FALSE(none);
+  EXPECT_EQ(bare->program().steps.size() + 2, block->program().steps.size());
+  std::vector<float> given(static_cast<std::size_t>(rows * c.hidden));
+  for (std::size_t i = 0; i < given.size(); ++i) given[i] = 0.5F * std::sin(0.17F * static_cast<float>(i));
+  block->set(x, given), block->run();
+  bare->set(bare_x, block->get<float>(normed)), bare->run();
+  std::vector<float> want = bare->get<float>(bare_y);
+  EXPECT_GT(std::ranges::count_if(want, [](float f) { return std::fabs(f) > 1e-10F; }), std::ssize(want) / 2);
+  for (std::size_t i = 0; i < want.size(); ++i) want[i] += given[i];
+  EXPECT_EQ(block->get<float>(y), want);
+}
+
 /// Of a frozen base what names say trains, each bias and norm alone; packed weights and names of nothing are refused.
 TEST(TransformerParameters, TrainByName) {
   TransformerConfig c = full();

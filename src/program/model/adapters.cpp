@@ -69,11 +69,30 @@ std::vector<std::string> set_base(Session& session, const Weights* weights, std:
   }
   const std::vector<std::string> left(unused.begin(), unused.end());
   expect_whole_layers(session.program(), left);
+  expect_no_more_layers(session.program(), left);
   for (const Parameter& p : session.program().parameters) {
     if (weights != nullptr && weights->entries().contains(p.name)) set_parameter(session, p, *weights);
     else set_parameter(session, p.name, p.shape, initial_values(p.name, p.shape, seed));
   }
   return left;
+}
+
+void set_base(Session& session, Session& from, std::uint64_t seed) {
+  const Program &program = session.program(), &base = from.program();
+  for (const Parameter& p : program.parameters) {
+    if (is_adapter(p.name) && !has(base, p.name)) continue;
+    const Parameter& its = parameter(base, p.name);
+    if (!(its.shape == p.shape))
+      throw InputError(p.name, fmt::format("it is {}, and the base has {}", to_string(p.shape), to_string(its.shape)),
+                       "take a base of the same configuration");
+  }
+  for (const Parameter& p : base.parameters)
+    if (!has(program, p.name))
+      throw InputError(p.name, "the base has it, and the model has not", "take a base of the same configuration");
+  for (const Parameter& p : program.parameters)
+    set_parameter(
+        session, p.name, p.shape,
+        has(base, p.name) ? get_parameter(from, parameter(base, p.name)) : initial_values(p.name, p.shape, seed));
 }
 
 std::vector<std::string> adapter_names(const Program& program) {

@@ -72,9 +72,12 @@ Decoder::Decoder(TransformerConfig config, const DecoderOptions& options, Device
   const Index places = options.capacity + std::max<Index>(options.chunk, 1);
   config_.largest_buffer = std::min(config_.largest_buffer, device.largest_buffer());
   one_ = decode_program(config_, options.batch, places);
+  if (options.chunk > 1) many_ = decode_program(config_, options.batch, places, options.chunk);
+  std::vector<const Program*> programs{&one_->program};
+  if (many_) programs.push_back(&many_->program);
+  expect_room(device, programs, session);
   step_ = std::make_unique<Session>(one_->program, device, session);
-  if (options.chunk > 1) {
-    many_ = decode_program(config_, options.batch, places, options.chunk);
+  if (many_) {
     SessionOptions shared = session;
     shared.shares = step_.get();
     chunk_ = std::make_unique<Session>(many_->program, device, shared);

@@ -50,6 +50,20 @@ Index parameter_count(const Program& program, bool trainable_only) {
   return count;
 }
 
+std::vector<std::string> attention_names(const Program& program, std::string_view prefix) {
+  std::vector<std::string> names;
+  const auto add = [&](std::string_view projection, std::string_view rest) {
+    std::string name = fmt::format("{}.{}{}", prefix, projection, rest);
+    if (std::ranges::find(program.parameters, name, &Parameter::name) != program.parameters.end())
+      names.push_back(std::move(name));
+    else if (rest == "_proj.weight") parameter(program, name);  // throws
+  };
+  for (const char* p : {"q", "k", "v", "o"}) add(p, "_proj.weight");
+  for (const char* p : {"q", "k", "v", "o"}) add(p, "_proj.bias");
+  for (const char* p : {"q", "k"}) add(p, "_norm.weight");
+  return names;
+}
+
 std::vector<float> initial_values(std::string_view name, const Shape& shape, std::uint64_t seed) {
   const auto n = static_cast<std::size_t>(shape.size());
   if (name.ends_with("norm.weight")) return std::vector<float>(n, 1);
@@ -103,6 +117,9 @@ void set_stored(Session& session, const Parameter& p, std::string_view bytes) {
 }
 
 std::vector<float> get_parameter(Session& session, const Parameter& p) {
+  if (is_packed(p.format))
+    throw InputError(p.name, fmt::format("it is stored as {}, which holds no exact elements", name(p.format)),
+                     "take the weights that it was set to");
   if (p.parts.empty()) return session.get<float>(p.value);
   std::vector<float> all;
   for (const PartOfRows& part : p.parts) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <charconv>
 #include <cmath>
 #include <cstring>
 #include <fstream>
@@ -362,7 +363,7 @@ void expect_tensor(const Program& program, const Weights& weights, const Paramet
   if (!weights.entries().contains(p.name)) refuse_missing(program, weights, p);
 }
 
-std::vector<std::string> load(Session& session, const Weights& weights) {
+std::vector<std::string> load(Session& session, const Weights& weights, Layers layers) {
   const Program& program = session.program();
   std::set<std::string, std::less<>> unused;
   for (const auto& [name, entry] : weights.entries()) unused.insert(name);
@@ -382,6 +383,7 @@ std::vector<std::string> load(Session& session, const Weights& weights) {
   }
   const std::vector<std::string> left(unused.begin(), unused.end());
   expect_whole_layers(program, left);
+  if (layers == Layers::all) expect_no_more_layers(program, left);
   for (const Parameter& p : program.parameters) set_parameter(session, p, weights);
   return left;
 }
@@ -400,6 +402,36 @@ void expect_whole_layers(const Program& program, std::span<const std::string> un
         (name == fmt::format("{}k_norm.weight", block) && has(block, "k_proj.weight")))
       throw InputError(name, "is in the weights, and the model's layer has none",
                        "check the model's configuration: biases, q_norm, k_norm");
+  }
+}
+
+void expect_no_more_layers(const Program& program, std::span<const std::string> unused) {
+  std::map<std::string, std::set<Index>, std::less<>> own, more;  // by what is before the number
+  const auto add = [](std::string_view name, auto& to) {
+    constexpr std::string_view kDigits = "0123456789";
+    for (std::size_t at = name.find('.'); at != name.npos; at = name.find('.', at + 1)) {
+      const std::size_t end = std::min(name.find_first_not_of(kDigits, at + 1), name.size());
+      Index number = 0;
+      if (end == at + 1 || end == name.size() || name[end] != '.' ||
+          std::from_chars(name.data() + at + 1, name.data() + end, number).ptr != name.data() + end)
+        continue;
+      to[std::string(name.substr(0, at + 1))].insert(number);
+      return;
+    }
+  };
+  for (const Parameter& p : program.parameters) add(p.name, own);
+  for (const std::string& name : unused) add(name, more);
+  for (const auto& [stack, numbers] : own) {
+    std::vector<std::string> over;
+    for (const Index n : more[stack])
+      if (!numbers.contains(n)) over.push_back(fmt::format("{}{}", stack, n));
+    if (over.empty()) continue;
+    const std::string first = over.front(), last = over.back();
+    throw InputError(
+        over.size() == 1 ? first : fmt::format("{} to {}", first, last),
+        fmt::format("the weights have {}, and the model has {}",
+                    over.size() == 1 ? "this layer" : fmt::format("these {} layers", over.size()), numbers.size()),
+        "check the number of layers in the model's configuration");
   }
 }
 
@@ -450,9 +482,6 @@ void save(Session& session, const fs::path& file, DType dtype) {
   std::vector<std::vector<float>> values;
   std::vector<NamedTensor> tensors;
   for (const Parameter& p : program.parameters) {
-    if (is_packed(p.format))
-      throw InputError(p.name, fmt::format("it is stored as {}, which holds no exact elements", name(p.format)),
-                       "save the weights that it was set to");
     values.push_back(get_parameter(session, p));
   }
   for (std::size_t i = 0; i < values.size(); ++i)

@@ -57,11 +57,15 @@ class Weights {
 /// not finite.
 void set_parameter(Session& session, const Parameter& parameter, const Weights& weights);
 
+/// Whether a program has all layers that weights are of, or is meant to have some of them.
+enum class Layers { all, some };
+
 /// Sets every parameter of the session's program to the tensor of its name. Throws InputError, before any parameter
-/// changes, for a parameter that has no tensor or one of another shape or of a type that cannot be read, and for a bias
-/// or a norm of heads that a layer of the program lacks; and, where those before it are set already, for a tensor with
-/// an element that is not finite. Returns the tensors that no parameter takes.
-std::vector<std::string> load(Session& session, const Weights& weights);
+/// changes, for a parameter that has no tensor or one of another shape or of a type that cannot be read, for a bias
+/// or a norm of heads that a layer of the program lacks, and for further layers unless the program has only `some`; and,
+/// where those before it are set already, for a tensor with an element that is not finite. Returns the tensors that no
+/// parameter takes.
+std::vector<std::string> load(Session& session, const Weights& weights, Layers layers = Layers::all);
 
 /// Throws InputError if the parameter has no tensor: its name, shape and file, and what the file has like it.
 void expect_tensor(const Program& program, const Weights& weights, const Parameter& parameter);
@@ -69,6 +73,9 @@ void expect_tensor(const Program& program, const Weights& weights, const Paramet
 /// Throws InputError if one of the tensors that no parameter takes is a bias or a norm of heads of one of the program's
 /// layers: without it the layer is another one.
 void expect_whole_layers(const Program& program, std::span<const std::string> unused);
+
+/// Throws InputError if some of the tensors that no parameter takes are of further layers: it names these.
+void expect_no_more_layers(const Program& program, std::span<const std::string> unused);
 
 std::vector<Index> extents(const Shape& shape);
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <stdexcept>
 
@@ -148,6 +149,7 @@ Trainer::Trainer(const ClassifierConfig& config, const TrainingOptions& options,
                  const SessionOptions& session)
     : config_(config), options_(options), of_(std::move(programs)) {
   check_options(options_);
+  expect_room(device, std::array<const Program*, 4>{&of_.gradients, &of_.forward, &of_.norm, &of_.update}, session);
   SessionOptions shared = session;
   const auto open = [&](Program& program) { return std::make_unique<Session>(std::move(program), device, shared); };
   gradients_ = open(of_.gradients);

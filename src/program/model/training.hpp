@@ -1,6 +1,7 @@
 // A training step of a classifier: gradients of batches, added up; the norm of all of them; one update.
 #pragma once
 
+#include <array>
 #include <functional>
 #include <memory>
 #include <span>
@@ -90,7 +91,8 @@ struct TrainerState {
 /// parameters, gradients and AdamW's means. Between gradients and update the host reads one number, the norm.
 class Trainer {
  public:
-  /// Reserves everything, and allocates nothing later. Throws what a Session throws.
+  /// Reserves everything, and allocates nothing later. Throws what a Session throws; Unavailable, before the first
+  /// allocation, where the programs do not fit together.
   Trainer(const ClassifierConfig& config, const TrainingOptions& options, Device& device,
           const SessionOptions& session = {});
   /// With programs that step_programs() returned, or altered ones.
@@ -99,6 +101,10 @@ class Trainer {
 
   /// Its parameters are set by initialize(), load() and set_parameter().
   Session& session() { return *gradients_; }
+  /// Of gradients, forward pass, norm and update.
+  std::array<const Session*, 4> sessions() const {
+    return {gradients_.get(), forward_.get(), norm_.get(), update_.get()};
+  }
 
   /// Adds the gradients of at most `batch` samples. Throws what batch_of() throws, before anything changes.
   std::vector<Judgement> accumulate(std::span<const Sample> samples);

@@ -91,10 +91,26 @@ Value frozen_product(Builder& b, const TransformerConfig& c, Value x, Index out)
       b, c, x, b.frozen_parameter("weight", {out, in}, c.weights, rows_of_part(c, out, row_bytes(c.weights, in))));
 }
 
+/// Of a projection's weight, [out, in].
+std::pair<Index, Index> weight_extents(const TransformerConfig& c, Projection which) {
+  const Index width = c.heads * c.head_dim, kv_width = c.kv_heads * c.head_dim;
+  switch (which) {
+    case Projection::q: return {width, c.hidden};
+    case Projection::k:
+    case Projection::v: return {kv_width, c.hidden};
+    case Projection::o: return {c.hidden, width};
+    case Projection::gate:
+    case Projection::up: return {c.intermediate, c.hidden};
+    case Projection::down: return {c.hidden, c.intermediate};
+  }
+  return {};
+}
+
 /// x Wᵀ, with the bias and the adapter that the configuration asks for.
-Value project(Builder& b, const TransformerConfig& c, Projection which, Value x, Index out) {
+Value project(Builder& b, const TransformerConfig& c, Projection which, Value x) {
   const Scope scope(b, name(which));
-  const Index in = b.shape(x)[1], rank = c.adapters.rank;
+  const auto [out, in] = weight_extents(c, which);
+  const Index rank = c.adapters.rank;
   const bool has_bias = c.biases.contains(which), adapted = c.adapters.on.contains(which),
              packed = is_packed(c.weights);
   if (packed && trains(b, c, "weight")) refuse_trained(b, c);
@@ -120,6 +136,26 @@ Value project(Builder& b, const TransformerConfig& c, Projection which, Value x,
   if (!adapted) return y;
   const Value a = b.parameter("lora_A.weight", {rank, in}), up = b.parameter("lora_B.weight", {out, rank});
   return residual_add(b, y, matmul_nt(b, matmul_nt(b, x, a), up), c.adapters.alpha / static_cast<double>(rank));
+}
+
+/// Throws unless x is what a layer reads: rows of `columns` elements in the format around the weights.
+void expect_rows(const Builder& b, const TransformerConfig& c, Value x, Index columns) {
+  const Shape shape = b.shape(x);
+  if (shape.rank() != 2 || shape[1] != columns || shape[0] < 1)
+    refuse("x", fmt::format("it is {}, and a row has {} elements", to_string(shape), columns),
+           fmt::format("give [batch * s, {}] of one row or more", columns));
+  if (const DType dtype = activation_dtype(c.weights); b.dtype(x) != dtype)
+    refuse("x", fmt::format("it is in {}, and weights in {} meet {}", name(b.dtype(x)), name(c.weights), name(dtype)),
+           "cast it, or choose other weights");
+}
+void expect_rows(const Builder& b, const TransformerConfig& c, Value x, const Sequences& sequences) {
+  expect_rows(b, c, x, c.hidden);
+  const Index rows = b.shape(x)[0], batch = b.shape(sequences.lengths).size();
+  if (batch < 1 || rows % batch != 0)
+    refuse("x", fmt::format("its {} rows are no {} sequences of one length", rows, batch), "pad the shorter ones");
+  if (rotates(c) && (!sequences.positions || b.shape(sequences.positions).size() != rows))
+    refuse("positions", fmt::format("there are {} for {} rows", sequences.positions ? "others" : "none", rows),
+           "make them by sequences() of these rows and this configuration");
 }
 
 /// RMS norm of the rows of a matrix.
@@ -215,14 +251,18 @@ Sequences sequences(Builder& b, const TransformerConfig& c, Index rows, Index ba
           rotates(c) ? b.input("positions", {rows}, DType::i32) : Value{}};
 }
 
-Value attention_block(Builder& b, const TransformerConfig& c, Value x, const Sequences& sequences, Cache* cache) {
+Value projection(Builder& b, const TransformerConfig& c, Projection which, Value x) {
   check(c);
-  const Index rows = b.shape(x)[0], batch = b.shape(sequences.lengths)[0], d = c.head_dim, width = c.heads * d,
-              kv_width = c.kv_heads * d;
-  const Value n = norm(b, c, "input_layernorm", x);
-  const Scope scope(b, "self_attn");
-  Value q = project(b, c, Projection::q, n, width), k = project(b, c, Projection::k, n, kv_width);
-  Value v = b.reshape(project(b, c, Projection::v, n, kv_width), {batch, rows / batch, c.kv_heads, d});
+  expect_rows(b, c, x, weight_extents(c, which).second);
+  return project(b, c, which, x);
+}
+
+namespace {
+/// Attention and its projections, under the scope in force.
+Value attend(Builder& b, const TransformerConfig& c, Value x, const Sequences& sequences, Cache* cache) {
+  const Index rows = b.shape(x)[0], batch = b.shape(sequences.lengths)[0], d = c.head_dim;
+  Value q = project(b, c, Projection::q, x), k = project(b, c, Projection::k, x);
+  Value v = b.reshape(project(b, c, Projection::v, x), {batch, rows / batch, c.kv_heads, d});
   q = prepare_heads(b, c, "q_norm", c.q_norm, q, c.heads, sequences);
   k = prepare_heads(b, c, "k_norm", c.k_norm, k, c.kv_heads, sequences);
   const double scale = 1 / std::sqrt(static_cast<double>(d));
@@ -240,16 +280,32 @@ Value attention_block(Builder& b, const TransformerConfig& c, Value x, const Seq
     }
     y = attention(b, q, k, v, sequences.lengths, sequences.starts, scale, c.causal).y;
   }
-  return residual_add(b, x, project(b, c, Projection::o, b.reshape(y, {rows, width}), c.hidden), 1);
+  return project(b, c, Projection::o, b.reshape(y, {rows, c.heads * d}));
+}
+}  // namespace
+
+Value self_attention(Builder& b, const TransformerConfig& c, Value x, const Sequences& sequences, Cache* cache) {
+  check(c);
+  expect_rows(b, c, x, sequences);
+  const Scope scope(b, "self_attn");
+  return attend(b, c, x, sequences, cache);
+}
+
+Value attention_block(Builder& b, const TransformerConfig& c, Value x, const Sequences& sequences, Cache* cache) {
+  check(c);
+  expect_rows(b, c, x, sequences);
+  const Value n = norm(b, c, "input_layernorm", x);
+  const Scope scope(b, "self_attn");
+  return residual_add(b, x, attend(b, c, n, sequences, cache), 1);
 }
 
 Value feed_forward_block(Builder& b, const TransformerConfig& c, Value x) {
   check(c);
+  expect_rows(b, c, x, c.hidden);
   const Value n = norm(b, c, "post_attention_layernorm", x);
   const Scope scope(b, "mlp");
-  const Value gate = project(b, c, Projection::gate, n, c.intermediate),
-              up = project(b, c, Projection::up, n, c.intermediate);
-  return residual_add(b, x, project(b, c, Projection::down, silu_mul(b, gate, up), c.hidden), 1);
+  const Value gate = project(b, c, Projection::gate, n), up = project(b, c, Projection::up, n);
+  return residual_add(b, x, project(b, c, Projection::down, silu_mul(b, gate, up)), 1);
 }
 
 Value decoder_layer(Builder& b, const TransformerConfig& c, Value x, const Sequences& sequences, Cache* cache) {

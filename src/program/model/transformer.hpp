@@ -70,7 +70,11 @@ struct Sequences {
 Sequences sequences(Builder& builder, const TransformerConfig& config, Index rows, Index batch = 1);
 
 // Each function below appends steps and the parameters they read, under the scope in force, and checks the
-// configuration first. x is [batch * s, hidden], one sequence after another.
+// configuration first. x is [batch * s, hidden], one sequence after another; another shape is refused in one sentence.
+
+/// One projection: x Wᵀ, with the bias and the adapter that the configuration asks for. x is [rows, in].
+/// Source: Hu et al., LoRA, 2021, section 4.1.
+Value projection(Builder& builder, const TransformerConfig& config, Projection which, Value x);
 
 /// Keys, rotated, and values of a layer, [batch, capacity, kv_heads, head_dim]. A step that appends to them leaves the
 /// later versions here.
@@ -78,10 +82,13 @@ struct Cache {
   Value keys, values;
 };
 
-/// x + o(attention(q, k, v)) of the normed x: input_layernorm, self_attn.{q,k,v,o}_proj, self_attn.{q,k}_norm. With a
-/// cache, keys and values are appended to it behind those that it has, whose number is `starts`, and each row attends
-/// to all of them.
+/// o(attention(q, k, v)) of x: self_attn.{q,k,v,o}_proj, self_attn.{q,k}_norm. With a cache, keys and values are appended
+/// to it behind those that it has, whose number is `starts`, and each row attends to all of them.
 /// Source: Vaswani et al., 2017, section 3.2; Ainslie et al., GQA, 2023; Su et al., RoFormer, 2021.
+Value self_attention(Builder& builder, const TransformerConfig& config, Value x, const Sequences& sequences,
+                     Cache* cache = nullptr);
+
+/// x + self_attention of the normed x: input_layernorm, and its parameters.
 Value attention_block(Builder& builder, const TransformerConfig& config, Value x, const Sequences& sequences,
                       Cache* cache = nullptr);
 
