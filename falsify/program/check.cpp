@@ -261,6 +261,7 @@ class Rehearsal {
   Buffer memory_;
   Bytes staged_, after_;  ///< of a device that the host does not see
 };
+<<<<<<< f07dcf1b005ab8fb5fc965db19e52d6793b04bce
 
 /// A storage as the last checked run found it.
 struct Seen {
@@ -278,6 +279,8 @@ std::uint64_t digest(const Bytes& bytes) {
   }
   return all;
 }
+=======
+>>>>>>> variants
 
 class Checker {
  public:
@@ -296,7 +299,10 @@ class Checker {
   CheckedRun run() {
     each_value_that_lasts([&](Value v, const Tensor& tensor) { remember(v, tensor, bytes_of(tensor)); });
     const std::size_t steps = session_.program().steps.size();
+<<<<<<< f07dcf1b005ab8fb5fc965db19e52d6793b04bce
     if (seen_ != nullptr) expect_as_seen();
+=======
+>>>>>>> variants
     for (std::size_t s = 0; s < steps && !checked_.fault; ++s) rehearse(s);
     each_value_that_lasts([&](Value v, const Tensor& tensor) { restore(v, tensor); });
     if (checked_.fault) return checked_;

@@ -56,8 +56,12 @@ struct WrongStep : std::runtime_error {
 void expect_in_its_place(const program::Step& step, const Kernel& kernel, Device& device);
 
 /// Returns SessionOptions::check that makes runs by check_steps(), adds to `all`, which outlives the session, and
+<<<<<<< f07dcf1b005ab8fb5fc965db19e52d6793b04bce
 /// throws WrongStep. Between two checked runs, what no step may change and nobody has set keeps its bits: a parameter
 /// that a run in between has damaged is named.
+=======
+/// throws WrongStep.
+>>>>>>> variants
 std::function<void(program::Session&)> steps_within_bounds(CheckedRun& all, std::uint64_t seed = 1);
 
 }  // namespace assay::falsify

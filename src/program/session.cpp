@@ -283,10 +283,13 @@ void Session::note_set(Value v) {
   else unset->second = std::move(left);
 }
 
+<<<<<<< f07dcf1b005ab8fb5fc965db19e52d6793b04bce
 void Session::note_writes() {
   for (std::size_t i = 0; i < changes_.size(); ++i) *changes_[i] += is_written_[i];
 }
 
+=======
+>>>>>>> variants
 void Session::set(Value v, std::span<const std::byte> bytes) {
   const Turn turn(turn_);
   expect_readable(v, bytes.size());
@@ -295,7 +298,10 @@ void Session::set(Value v, std::span<const std::byte> bytes) {
                      "set inputs, parameters, states and gradients");
   if (!bytes.empty()) device_.upload(tensor(v).data, bytes.data(), bytes.size());
   note_set(v);
+<<<<<<< f07dcf1b005ab8fb5fc965db19e52d6793b04bce
   ++*changes_[static_cast<std::size_t>(program_[v].storage)];
+=======
+>>>>>>> variants
   const std::int32_t storage = program_[v].storage;
   for (Precondition& p : preconditions_) {
     p.due = p.due || std::ranges::find(p.storages, storage) != p.storages.end();

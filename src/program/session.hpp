@@ -35,10 +35,13 @@ struct SessionOptions {
   Index check_every = 0;  ///< so many runs, of which the last one is checked; 0: those of Check::steps alone
 };
 
+<<<<<<< f07dcf1b005ab8fb5fc965db19e52d6793b04bce
 /// Throws Unavailable, with the bytes that are needed and those that are there, unless sessions of these programs fit on
 /// the device together, of which each shares with the first. Allocates nothing, and leaves scratch to the sessions.
 void expect_room(Device& device, std::span<const Program* const> programs, const SessionOptions& options);
 
+=======
+>>>>>>> variants
 /// Sessions may be used by several threads, each by one at a time. Those of one device take turns, on every back end:
 /// whatever a function does on the device, a whole run among it, it does alone.
 class Session {
@@ -54,7 +57,10 @@ class Session {
 
   /// Copies dense elements of the value's type to its place, or from there as the last run left it. Throws InputError
   /// for a value whose memory serves another one by the end of a run, and, of elements that have a type, for another one.
+<<<<<<< f07dcf1b005ab8fb5fc965db19e52d6793b04bce
   /// Infinities and NaN are taken: every contract says how they propagate.
+=======
+>>>>>>> variants
   void set(Value v, std::span<const std::byte> bytes);
   void get(Value v, std::span<std::byte> bytes);
   /// Likewise of a value in f16 or bf16 as well: to it numbers are rounded to nearest even, and from it they are exact.
@@ -146,7 +152,10 @@ class Session {
   void expect_type(Value v, DType dtype) const;
   void expect_inputs() const;
   void note_set(Value v);
+<<<<<<< f07dcf1b005ab8fb5fc965db19e52d6793b04bce
   void note_writes();
+=======
+>>>>>>> variants
   [[noreturn]] void refuse(const ContractViolation& violation, const Precondition& p) const;
 
   Program program_;

@@ -14,7 +14,10 @@
 #include "falsify/engine/random.hpp"
 #include "on_device.hpp"
 #include "program/differentiate.hpp"
+<<<<<<< f07dcf1b005ab8fb5fc965db19e52d6793b04bce
 #include "program/model/parameters.hpp"
+=======
+>>>>>>> variants
 #include "program/operations.hpp"
 
 namespace assay::program::check_test {

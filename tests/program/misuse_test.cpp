@@ -218,6 +218,7 @@ TEST(Sessions, RefuseElementsOfAnotherTypeAndValuesThatAreNone) {
   expect_refused("no value of this program", [&] { s.get<float>(Value{99999}); });
 }
 
+<<<<<<< f07dcf1b005ab8fb5fc965db19e52d6793b04bce
 /// No contract refuses infinities and NaN: they reach the results that they must, in a checked run as well.
 TEST(Sessions, TakeNumbersThatAreNotFiniteAndShowThem) {
   for (const OpDescriptor* op : operations()) EXPECT_NE(op->nonfinite, Nonfinite::reject) << op->name << ": see set()";
@@ -274,6 +275,8 @@ TEST(Transformers, RefuseRowsThatAreNotTheirs) {
   EXPECT_EQ(refusal(with({4, 16}, down)), "not refused");
 }
 
+=======
+>>>>>>> variants
 TEST(Sessions, SayWhichElementViolatesAContract) {
   TransformerConfig c = tiny();
   Builder b;
@@ -430,6 +433,7 @@ TEST(Adapters, AreListedApartAndScaledByAlphaOverRank) {
   EXPECT_EQ(s.get<float>(y), std::vector<float>{13});
 }
 
+<<<<<<< f07dcf1b005ab8fb5fc965db19e52d6793b04bce
 /// One projection: W of the base, A and B; y = x Wᵀ + b + alpha / rank (x Aᵀ) Bᵀ.
 TEST(Adapters, OfOneProjection) {
   TransformerConfig c = tiny();
@@ -510,6 +514,8 @@ TEST(Adapters, AroundTheWeightsOfAnAttention) {
   EXPECT_EQ(get_parameter(s, s.program().parameters[0]), before);
 }
 
+=======
+>>>>>>> variants
 /// A fault of the whole run has no step of its own.
 TEST(Faults, AreDescribedByTheirStepOrTheWholeRun) {
   EXPECT_EQ(falsify::describe({1, "layers.3.q_proj (linear)", "", {}}, 3), "step 2 of 3, layers.3.q_proj (linear)");
@@ -550,6 +556,7 @@ TEST_F(Files, AMissingTensorIsNamedWithItsShapeAndWhatIsLikeIt) {
   expect_refused("it has none like it; check the model's configuration", [&] { load(one, Weights(file_)); });
 }
 
+<<<<<<< f07dcf1b005ab8fb5fc965db19e52d6793b04bce
 TEST_F(Files, FurtherLayersAreNamed) {
   Session one(model(1), cpu()), two(model(2), cpu()), four(model(4), cpu());
   initialize(four, 1), save(four, file_);
@@ -588,6 +595,8 @@ TEST_F(Files, OneAttentionIsTakenOutOfAModel) {
     EXPECT_EQ(s.get<float>(p.value), initial_values(p.name, p.shape, 1)) << p.name;
 }
 
+=======
+>>>>>>> variants
 TEST_F(Files, AWeightThatIsNotFiniteIsNamed) {
   Session s(model(1), cpu());
   initialize(s, 1);

@@ -77,6 +77,7 @@ std::vector<std::string> set_base(Session& session, const Weights* weights, std:
   return left;
 }
 
+<<<<<<< f07dcf1b005ab8fb5fc965db19e52d6793b04bce
 void set_base(Session& session, Session& from, std::uint64_t seed) {
   const Program &program = session.program(), &base = from.program();
   for (const Parameter& p : program.parameters) {
@@ -95,6 +96,8 @@ void set_base(Session& session, Session& from, std::uint64_t seed) {
         has(base, p.name) ? get_parameter(from, parameter(base, p.name)) : initial_values(p.name, p.shape, seed));
 }
 
+=======
+>>>>>>> variants
 std::vector<std::string> adapter_names(const Program& program) {
   std::vector<std::string> names;
   for (const Parameter& p : program.parameters)

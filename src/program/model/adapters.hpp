@@ -15,10 +15,13 @@ namespace assay::program {
 /// adapter or the classifier has no tensor. Throws InputError as load() does. Returns the tensors that nothing takes.
 std::vector<std::string> set_base(Session& session, const Weights* weights, std::uint64_t seed);
 
+<<<<<<< f07dcf1b005ab8fb5fc965db19e52d6793b04bce
 /// Sets every parameter to the one of its name in another session, and adapters that it has not to initial_values().
 /// Throws InputError, before any parameter changes, where the two programs differ in more than that.
 void set_base(Session& session, Session& from, std::uint64_t seed);
 
+=======
+>>>>>>> variants
 /// Returns the parameters that are adapters, such as "layers.0.self_attn.q_proj.lora_A.weight", in their order; all
 /// others are the base's.
 std::vector<std::string> adapter_names(const Program& program);

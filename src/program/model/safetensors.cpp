@@ -5,7 +5,10 @@
 
 #include <algorithm>
 #include <bit>
+<<<<<<< f07dcf1b005ab8fb5fc965db19e52d6793b04bce
 #include <charconv>
+=======
+>>>>>>> variants
 #include <cmath>
 #include <cstring>
 #include <fstream>
@@ -311,6 +314,59 @@ void set_parameter(Session& session, const Parameter& p, const Weights& weights)
                                                                : stored_name(activation_dtype(p.format));
   if (weights.entry(p.name).dtype == own && p.shape.size() > 0) set_stored(session, p, weights.bytes_finite(p.name));
   else set_parameter(session, p.name, p.shape, weights.read_finite(p.name));
+<<<<<<< f07dcf1b005ab8fb5fc965db19e52d6793b04bce
+=======
+}
+
+namespace {
+
+/// The name without its numbers: tensors of all layers are alike.
+std::string without_numbers(std::string_view name) {
+  std::string text;
+  for (const char c : name)
+    if (c < '0' || c > '9') text += c;
+  return text;
+}
+
+/// Throws for a parameter whose tensor is missing: what the model has, and what the weights have like it.
+[[noreturn]] void refuse_missing(const Program& program, const Weights& weights, const Parameter& missing) {
+  constexpr std::size_t kListed = 3;
+  std::vector<std::string> alike;
+  const std::string kind = without_numbers(missing.name);
+  const std::string_view end =
+      std::string_view(missing.name).substr(missing.name.rfind('.', missing.name.rfind('.') - 1) + 1);
+  for (const bool same_kind : {true, false}) {
+    for (const auto& [name, entry] : weights.entries())
+      if (same_kind ? without_numbers(name) == kind : name.ends_with(end))
+        alike.push_back(fmt::format("{} {}", name, shape_text(entry.shape)));
+    if (!alike.empty()) break;
+  }
+  const std::size_t more = alike.size() - std::min(alike.size(), kListed);
+  alike.resize(alike.size() - more);
+  const auto count_like = [&](const auto& names) {
+    return std::ranges::count_if(names, [&](const auto& named) { return without_numbers(named) == kind; });
+  };
+  std::vector<std::string> own, theirs;
+  for (const Parameter& p : program.parameters) own.push_back(p.name);
+  for (const auto& [name, entry] : weights.entries()) theirs.push_back(name);
+  const auto wanted = count_like(own), given = count_like(theirs);
+  std::string remedy = "check the model's configuration, or take its own weights";
+  if (given > 0 && given != wanted)
+    remedy = fmt::format("check the number of layers: the model has {} tensors of this kind, and the file {}", wanted,
+                         given);
+  throw InputError(
+      weights.path().string(),
+      fmt::format("has no tensor {}, which the model has as {}; {}{}{}", missing.name,
+                  shape_text(extents(missing.shape)), alike.empty() ? "it has none like it" : "like it, it has ",
+                  fmt::join(alike, ", "), more > 0 ? fmt::format(" and {} more", more) : ""),
+      remedy);
+}
+
+}  // namespace
+
+void expect_tensor(const Program& program, const Weights& weights, const Parameter& p) {
+  if (!weights.entries().contains(p.name)) refuse_missing(program, weights, p);
+>>>>>>> variants
 }
 
 namespace {

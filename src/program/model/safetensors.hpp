@@ -57,6 +57,7 @@ class Weights {
 /// not finite.
 void set_parameter(Session& session, const Parameter& parameter, const Weights& weights);
 
+<<<<<<< f07dcf1b005ab8fb5fc965db19e52d6793b04bce
 /// Whether a program has all layers that weights are of, or is meant to have some of them.
 enum class Layers { all, some };
 
@@ -66,6 +67,16 @@ enum class Layers { all, some };
 /// where those before it are set already, for a tensor with an element that is not finite. Returns the tensors that no
 /// parameter takes.
 std::vector<std::string> load(Session& session, const Weights& weights, Layers layers = Layers::all);
+
+/// Throws InputError if the parameter has no tensor: its name, shape and file, and what the file has like it.
+void expect_tensor(const Program& program, const Weights& weights, const Parameter& parameter);
+=======
+/// Sets every parameter of the session's program to the tensor of its name. Throws InputError, before any parameter
+/// changes, for a parameter that has no tensor or one of another shape or of a type that cannot be read, and for a bias
+/// or a norm of heads that a layer of the program lacks; and, where those before it are set already, for a tensor with
+/// an element that is not finite. Returns the tensors that no parameter takes.
+std::vector<std::string> load(Session& session, const Weights& weights);
+>>>>>>> variants
 
 /// Throws InputError if the parameter has no tensor: its name, shape and file, and what the file has like it.
 void expect_tensor(const Program& program, const Weights& weights, const Parameter& parameter);

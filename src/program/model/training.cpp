@@ -149,7 +149,10 @@ Trainer::Trainer(const ClassifierConfig& config, const TrainingOptions& options,
                  const SessionOptions& session)
     : config_(config), options_(options), of_(std::move(programs)) {
   check_options(options_);
+<<<<<<< f07dcf1b005ab8fb5fc965db19e52d6793b04bce
   expect_room(device, std::array<const Program*, 4>{&of_.gradients, &of_.forward, &of_.norm, &of_.update}, session);
+=======
+>>>>>>> variants
   SessionOptions shared = session;
   const auto open = [&](Program& program) { return std::make_unique<Session>(std::move(program), device, shared); };
   gradients_ = open(of_.gradients);
