@@ -20,7 +20,7 @@ inline constexpr std::string_view kBystanders[] = {
     "falsify/engine/reports/page.js", "falsify/engine/reports/read.cpp", "falsify/engine/reports/sarif.cpp",
     "falsify/engine/reports/source_location.cpp", "falsify/engine/reports/source_location.hpp",
     "falsify/engine/reports/table.cpp",
-    // What is said of a failure that has been found: its smallest case, and which obligation explains it.
+    // Reduction of a failed case, and choice of the obligation that explains it.
     "falsify/engine/explanation.cpp", "falsify/engine/shrink.cpp",
     // Trace spans.
     "src/runtime/span.cpp",

@@ -344,7 +344,7 @@ TEST(CheckedSessions, NameAWeightThatARunInBetweenHasDamaged) {
     by->set(weight, right);
     EXPECT_EQ(found(), "nothing");
   }
-  // What may change weights: the host, through any session, and a program that has one as its state.
+  // The host changes weights through any session; so does a program that has one as its state.
   other.set(bias, std::vector<float>(16, 2));
   EXPECT_EQ(found(), "nothing");
   initialize(session, 3);

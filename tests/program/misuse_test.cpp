@@ -232,7 +232,7 @@ TEST(Sessions, TakeNumbersThatAreNotFiniteAndShowThem) {
   EXPECT_EQ(all.elements, 4);
 }
 
-/// What a block reads, before it is built: the sizes of the configuration, not those that happen to fit each other.
+/// Blocks hold the shapes of their inputs to the configuration before any step is added.
 TEST(Transformers, RefuseRowsThatAreNotTheirs) {
   const auto with = [](const Shape& shape, const auto& build) {
     return [=] {

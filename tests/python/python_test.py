@@ -40,7 +40,7 @@ def text_of(error, call):
 
 def right_kernels():
     for function, contract in ((kernels.rmsnorm, None), (kernels.rmsnorm_into, "rmsnorm"), (kernels.rmsnorm_of_a_dict, "rmsnorm"),
-                               (kernels.scaled, "scale"), (kernels.scaled_by_a_library, "scale"), (kernels.Kernels.softmax, "softmax"), (kernels.partial, "rmsnorm")):
+                               (kernels.scaled, "scale"), (kernels.scaled_by_a_library, "scale"), (kernels.Kernels.softmax, "softmax"), (kernels.silu, "silu"), (kernels.partial, "rmsnorm")):
         result = assay.falsify(function, contract, cases=8)
         expect(f"{contract or function.__name__} is not falsified", result.verdict in ("passed", "thin"), result)
         expect("elements are compared", result.elements > 1000, result.elements)

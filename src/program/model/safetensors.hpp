@@ -57,7 +57,7 @@ class Weights {
 /// not finite.
 void set_parameter(Session& session, const Parameter& parameter, const Weights& weights);
 
-/// Whether a program has all layers that weights are of, or is meant to have some of them.
+/// all: the program has every layer of the weights; some: it may have fewer.
 enum class Layers { all, some };
 
 /// Sets every parameter of the session's program to the tensor of its name. Throws InputError, before any parameter
