@@ -37,14 +37,17 @@ __global__ void __launch_bounds__(kRowThreads) rope_kernel(RopeDeviceCall<S> a, 
   const Index half = a.half;
   // A thread takes four elements of a head: two pairs of neighbours, or four pairs, of which it takes both ends.
   const Index items = a.interleaved ? (half + 1) / 2 : (half + 3) / 4;
+  let_next_begin();
   for (Index row = blockIdx.x; row < a.rows; row += gridDim.x) {
     if (own < kMaxPairs + 4) {
       CosSin r{1.0f, 0.0f};
+      // No kernel writes positions, so they are read before the previous one has ended.
       if (own < half) r = rope_cos_sin(table.at[own], a.positions[row], a.float32_angle);
       cosine[own] = r.cos;
       sine[own] = a.inverse ? -r.sin : r.sin;
     }
     __syncthreads();
+    if (row == blockIdx.x) await_previous();
     for (Index item = own; item < items * a.heads; item += blockDim.x) {
       const Index head = item / items, i = (item % items) * (a.interleaved ? 2 : 4);
       const S* const x = a.x + row * a.x_row + head * a.x_head;
@@ -84,7 +87,7 @@ void run_rope(const RopeCall& call, Device& device) {
   a.aligned = (a.half % 4 == 0 || call.interleaved) && rows_aligned(x.data(), a.x_row) &&
               rows_aligned(x.data(), a.x_head) && rows_aligned(y.data(), a.y_row) && rows_aligned(y.data(), a.y_head);
   const auto blocks = static_cast<unsigned>(std::min<Index>(call.rows, 4096));
-  launch(&rope_kernel<S>, {dim3(blocks), dim3(kRowThreads)}, device, a, table);
+  launch_overlapping(&rope_kernel<S>, {dim3(blocks), dim3(kRowThreads)}, device, a, table);
 }
 
 template <class Args, class S>
