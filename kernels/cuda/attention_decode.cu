@@ -53,7 +53,7 @@ __device__ float reduce_warp(float value) {
 /// an online softmax by tiles. The new row is read from k and v: other blocks may not see it in the cache yet. The
 /// first tile is prefetched while the previous kernel ends; none writes lengths.
 template <class S, int kHeads, int kThreads>
-__global__ void __launch_bounds__(kThreads) decode_split_kernel(DecodeCall<S> a) {
+__global__ void __launch_bounds__(kThreads, 1) decode_split_kernel(DecodeCall<S> a) {
   ASSAY_SHARED(float4, query, [kHeads][kHeadVectors]);
   ASSAY_SHARED(float, weight, [kHeads][kPlaces]);
   ASSAY_SHARED(float, rescale, [kHeads]);
