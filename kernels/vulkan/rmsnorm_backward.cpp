@@ -12,9 +12,8 @@ using ops::RmsnormBackwardArgs;
 
 void run(const RmsnormBackwardArgs& args, Device& device) {
   VulkanDevice& target = vulkan_device(device);
-  const Shader& shader = variant(args.x.dtype(), shaders::rmsnorm_backward_rows, shaders::rmsnorm_backward_rows_f16,
-                                 shaders::rmsnorm_backward_rows_bf16);
-  dispatch_rmsnorm_backward(target, args, shader, bind(target, args.rrms));
+  dispatch_rmsnorm_backward<shaders::rmsnorm_backward_rows, shaders::rmsnorm_backward_rows_f16,
+                            shaders::rmsnorm_backward_rows_bf16>(target, args, bind(target, args.rrms));
 }
 
 KernelRegistration add(DType storage, std::string_view id) {

@@ -22,10 +22,11 @@ struct RmsnormDweightPush {
   std::uint32_t rows, n, x_first, x_ld, rrms_first, dy_first, dy_ld, dweight_first;
 };
 
-/// Starts `shader_of_dx` with rrms, which it reads, or writes if it takes `eps`, then the shader of dweight.
-template <class Args>
-void dispatch_rmsnorm_backward(VulkanDevice& target, const Args& args, const Shader& shader_of_dx,
-                               const StorageBinding& rrms, std::optional<double> eps = {}) {
+/// Starts the shader of dx for the storage format with rrms, which it reads, or writes if it takes `eps`, then the shader
+/// of dweight.
+template <const Shader& f32, const Shader& f16, const Shader& bf16, class Args>
+void dispatch_rmsnorm_backward(VulkanDevice& target, const Args& args, const StorageBinding& rrms,
+                               std::optional<double> eps = {}) {
   const StorageBinding x = bind(target, args.x), weight = bind(target, args.weight), dy = bind(target, args.dy),
                        dx = bind(target, args.dx), dweight = bind(target, args.dweight);
   const std::array vector{vectors(args.x, x), vectors(args.weight, weight), vectors(args.dy, dy), vectors(args.dx, dx)};
@@ -33,6 +34,7 @@ void dispatch_rmsnorm_backward(VulkanDevice& target, const Args& args, const Sha
   const RmsnormDxPush given{u32(args.rows), u32(args.n), x.first,          step(args.x, 0), weight.first,
                             rrms.first,     dy.first,    step(args.dy, 0), dx.first,        step(args.dx, 0)};
   const RmsnormOwnDxPush own{given, static_cast<float>(eps.value_or(0))};
+  const Shader& shader_of_dx = variant(args.x.dtype(), f32, f16, bf16);
   target.dispatch({.name = shader_of_dx.name,
                    .module = shader_of_dx.module,
                    .specialization = vector,

@@ -13,10 +13,10 @@ using ops::RmsnormEpsBackwardArgs;
 
 void run(const RmsnormEpsBackwardArgs& args, Device& device) {
   VulkanDevice& target = vulkan_device(device);
-  const Shader& shader = variant(args.x.dtype(), shaders::rmsnorm_eps_backward_rows,
-                                 shaders::rmsnorm_eps_backward_rows_f16, shaders::rmsnorm_eps_backward_rows_bf16);
   const Buffer scratch = target.allocate(static_cast<std::size_t>(std::max<Index>(args.rows, 1)) * sizeof(float));
-  dispatch_rmsnorm_backward(target, args, shader, target.bind(scratch.address(), scratch.bytes()), args.eps);
+  dispatch_rmsnorm_backward<shaders::rmsnorm_eps_backward_rows, shaders::rmsnorm_eps_backward_rows_f16,
+                            shaders::rmsnorm_eps_backward_rows_bf16>(
+      target, args, target.bind(scratch.address(), scratch.bytes()), args.eps);
 }
 
 KernelRegistration add(DType storage, std::string_view id) {
