@@ -7,7 +7,7 @@ namespace {
 
 template <class S>
 void run(const ops::RmsnormBackwardArgs& args, Device& device) {
-  run_rmsnorm_backward<S>(args, args.rrms.data(), 0, device);
+  run_rmsnorm_backward<S, true>(args, device);
 }
 
 template <class S>

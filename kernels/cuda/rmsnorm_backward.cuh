@@ -79,41 +79,43 @@ __global__ void __launch_bounds__(kColumns* kRowGroups) rmsnorm_dweight_kernel(R
   a.dweight[column] = sum;
 }
 
-/// Launches both kernels. `rrms` of each row: given, or else formed with `eps` in scratch, which the device frees after
+/// Launches both kernels. `given`: args has rrms; otherwise it has eps, and the device frees the scratch for rrms after
 /// use.
-template <class S, class Args>
-void run_rmsnorm_backward(const Args& args, const float* rrms, double eps, Device& device) {
+template <class S, bool given, class Args>
+void run_rmsnorm_backward(const Args& args, Device& device) {
   const Index x_ld = row_stride(args.x), dy_ld = row_stride(args.dy), dx_ld = row_stride(args.dx);
   const auto* x = static_cast<const S*>(args.x.data());
   const auto* dy = static_cast<const S*>(args.dy.data());
   auto* dx = static_cast<S*>(args.dx.data());
   Buffer scratch;
-  if (rrms == nullptr)
+  const float* rrms = nullptr;
+  float *formed = nullptr, eps = 0.0f;
+  if constexpr (given) {
+    rrms = args.rrms.data();
+  } else {
     scratch = device.allocate(static_cast<std::size_t>(std::max<Index>(args.rows, 1)) * sizeof(float));
-  auto* const formed = static_cast<float*>(scratch.address());
+    rrms = formed = static_cast<float*>(scratch.address());
+    eps = static_cast<float>(args.eps);
+  }
   const RmsnormBackward<S> a{args.rows,
                              args.n,
                              x,
                              x_ld,
                              args.weight.data(),
-                             rrms == nullptr ? formed : rrms,
+                             rrms,
                              dy,
                              dy_ld,
                              dx,
                              dx_ld,
                              args.dweight.data(),
                              formed,
-                             static_cast<float>(eps),
+                             eps,
                              rows_aligned(x, x_ld),
                              rows_aligned(args.weight.data(), 0),
                              rows_aligned(dy, dy_ld),
                              rows_aligned(dx, dx_ld)};
-  if (rrms != nullptr)
-    launch_rows(&rmsnorm_dx_kernel<S, 32, true>, &rmsnorm_dx_kernel<S, kRowThreads, true>, args.rows, args.n, device,
-                a);
-  else
-    launch_rows(&rmsnorm_dx_kernel<S, 32, false>, &rmsnorm_dx_kernel<S, kRowThreads, false>, args.rows, args.n, device,
-                a);
+  launch_rows(&rmsnorm_dx_kernel<S, 32, given>, &rmsnorm_dx_kernel<S, kRowThreads, given>, args.rows, args.n, device,
+              a);
   launch(&rmsnorm_dweight_kernel<S>, {dim3(blocks_for(args.n, kColumns)), dim3(kColumns, kRowGroups)}, device, a);
 }
 

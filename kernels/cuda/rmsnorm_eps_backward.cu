@@ -8,7 +8,7 @@ namespace {
 /// Both sums of a row in one pass. Error: n terms in any order, rsqrtf.
 template <class S>
 void run(const ops::RmsnormEpsBackwardArgs& args, Device& device) {
-  run_rmsnorm_backward<S>(args, nullptr, args.eps, device);
+  run_rmsnorm_backward<S, false>(args, device);
 }
 
 template <class S>
