@@ -6,8 +6,8 @@
 
 namespace assay::ASSAY_CUDA_NAMESPACE {
 
-/// logits, gradient (rows, classes): rows dense, at i * ld + j and i * gradient_ld + j; other tensors are dense. Outputs
-/// share no memory with inputs. cross_entropy forms no gradient.
+/// logits, gradient (rows, classes): rows dense, at i * ld + j and i * gradient_ld + j; other tensors are dense.
+/// Outputs share no memory with inputs. cross_entropy forms no gradient.
 template <class S>
 struct CrossEntropy {
   Index rows, classes;

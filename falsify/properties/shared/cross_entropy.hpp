@@ -1,5 +1,5 @@
-// Properties shared by cross_entropy and cross_entropy_with_gradient. Both contracts begin with logits, targets, weights,
-// loss and total; the third output is logsumexp, and the fourth the last.
+// Properties shared by cross_entropy and cross_entropy_with_gradient. Both contracts begin with logits, targets,
+// weights, loss and total; the third output is logsumexp, and the fourth the last.
 #pragma once
 
 #include "falsify/engine/trial.hpp"
