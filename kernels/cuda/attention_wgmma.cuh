@@ -125,15 +125,16 @@ __global__ void __launch_bounds__(WgmmaPlan<kD>::kThreads, 1)
   float sums[kD / 2] = {}, scores[kKeys / 2], largest[2] = {-INFINITY, -INFINITY}, total[2] = {}, factor[2];
   unsigned weights[kKeys / Plan::kTerms][4];
 
+  const auto await = [](hopper::Barrier* full, int tile) {
+    hopper::wait(full[tile % kStages], static_cast<unsigned>(tile / kStages) % 2);
+  };
   const auto begin_scores = [&](int tile) {
-    hopper::wait(k_full[tile % kStages], static_cast<unsigned>(tile / kStages) % 2);
 #pragma unroll
     for (int c = 0; c < kD; c += Plan::kTerms)
       hopper::multiply<S, false, false>(scores, Plan::rows(queries, y, c), Plan::rows(keys(tile), 0, c), c > 0);
     hopper::commit_products();
   };
   const auto begin_sums = [&](int tile) {
-    hopper::wait(v_full[tile % kStages], static_cast<unsigned>(tile / kStages) % 2);
 #pragma unroll
     for (int j = 0; j < kKeys; j += Plan::kTerms)
       hopper::multiply<S, true>(sums, weights[j / Plan::kTerms], Plan::terms(values(tile), j), tile + j > 0);
@@ -187,6 +188,7 @@ __global__ void __launch_bounds__(WgmmaPlan<kD>::kThreads, 1)
     const auto own_turn = kTurn + static_cast<unsigned>(consumer),
                others_turn = kTurn + 1 - static_cast<unsigned>(consumer);
     hopper::wait(q_full[0], 0);
+    await(k_full, 0);
     hopper::fence_products(scores);
     begin_scores(0);
     hopper::complete_products(scores);
@@ -195,6 +197,8 @@ __global__ void __launch_bounds__(WgmmaPlan<kD>::kThreads, 1)
     pack();
     if (consumer == 1 && tiles > 1) hopper::arrive_at_named_barrier(others_turn, kConsumerThreads);
     for (int tile = 1; tile < tiles; ++tile) {
+      await(v_full, tile - 1);
+      await(k_full, tile);
       hopper::named_barrier(own_turn, kConsumerThreads);
       hopper::fence_products(scores, sums, weights);
       begin_scores(tile);
@@ -208,6 +212,7 @@ __global__ void __launch_bounds__(WgmmaPlan<kD>::kThreads, 1)
       rescale();
       pack();
     }
+    await(v_full, tiles - 1);
     hopper::fence_products(sums, weights);
     begin_sums(tiles - 1);
     hopper::complete_products(sums);
@@ -248,7 +253,8 @@ hopper::TensorMap map_of_heads(const HeadRows<const S>& rows, Index batch, Index
 /// Returns why no boxes can be taken of these rows.
 template <class S>
 std::optional<std::string> refuse_heads(const std::string& tensor, const HeadRows<const S>& rows) {
-  for (const Index step : {rows.per_position, rows.per_head, rows.per_batch})
+  const Index steps[] = {rows.per_position, rows.per_head, rows.per_batch};
+  for (const Index step : steps)
     if (auto why = hopper::refuse_boxes(tensor, rows.data, step)) return why;
   return std::nullopt;
 }
