@@ -7,7 +7,7 @@
 #include "kernels/cuda/hopper.cuh"
 #include "runtime/limits.hpp"
 
-namespace assay::ASSAY_CUDA_NAMESPACE {
+namespace assay::ASSAY_CUDA_NAMESPACE::of_attention {
 
 /// Shared memory holds the queries of a block, then kStages tiles of keys and as many of values. A tile is kD / kBox
 /// boxes of 128 rows by kBox columns.
@@ -315,4 +315,4 @@ const Limits& heads_of_whole_boxes() {
   return limits;
 }
 
-}  // namespace assay::ASSAY_CUDA_NAMESPACE
+}  // namespace assay::ASSAY_CUDA_NAMESPACE::of_attention
