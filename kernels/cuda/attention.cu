@@ -7,6 +7,7 @@
 namespace assay::ASSAY_CUDA_NAMESPACE::of_attention {
 namespace {
 
+using attention_query::attend_query, attention_query::seen_by;
 using ops::AttentionArgs;
 
 template <class S>
@@ -281,19 +282,19 @@ KernelRegistration add_mma(std::string_view id) {
 std::optional<std::string> refuse_by_boxes(const AttentionArgs& args) {
   if (auto why = refuse(args)) return why;
   if (auto why = hopper::refuse_device()) return why;
-  return args.q.dtype() == DType::f16 ? refuse_wgmma(attention_of<Half>(args))
-                                      : refuse_wgmma(attention_of<BFloat16>(args));
+  return args.q.dtype() == DType::f16 ? by_wgmma::refuse(attention_of<Half>(args))
+                                      : by_wgmma::refuse(attention_of<BFloat16>(args));
 }
 
 template <class S>
 void run_wgmma(const AttentionArgs& args, Device& device) {
-  wgmma_attention(attention_of<S>(args), device);
+  by_wgmma::run(attention_of<S>(args), device);
 }
 
 template <class S>
 KernelRegistration add_wgmma(std::string_view id) {
   Arithmetic arithmetic = mma_arithmetic<S>();
-  arithmetic.online_tile = WgmmaPlan<128>::kKeys;
+  arithmetic.online_tile = by_wgmma::Plan<128>::kKeys;
   // A flushed weight is far below what f16 holds.
   arithmetic.flushes_subnormals = std::is_same_v<S, BFloat16>;
   return KernelRegistration(
@@ -305,7 +306,7 @@ KernelRegistration add_wgmma(std::string_view id) {
        .run = &run_typed<AttentionArgs, &run_wgmma<S>>,
        .refuse = &refuse_typed<AttentionArgs, &refuse_by_boxes>,
        .priority = 3,
-       .limits = &heads_of_whole_boxes<5>()});
+       .limits = &by_wgmma::heads_of_whole_boxes<5>()});
 }
 
 const KernelRegistration registrations[] = {

@@ -3,7 +3,7 @@
 
 #include "kernels/cuda/attention.cuh"
 
-namespace assay::ASSAY_CUDA_NAMESPACE::of_attention {
+namespace assay::ASSAY_CUDA_NAMESPACE::attention_query {
 
 /// Returns the number of keys that query i of sequence b sees.
 template <class S>
@@ -55,4 +55,4 @@ __device__ void attend_query(const Attention<S>& a, Index b, Index h, Index i) {
   if (lane == 0) *a.logsumexp.at(b, i, h) = nothing ? -INFINITY : largest + logf(total);
 }
 
-}  // namespace assay::ASSAY_CUDA_NAMESPACE::of_attention
+}  // namespace assay::ASSAY_CUDA_NAMESPACE::attention_query

@@ -7,12 +7,14 @@
 #include "kernels/cuda/hopper.cuh"
 #include "runtime/limits.hpp"
 
-namespace assay::ASSAY_CUDA_NAMESPACE::of_attention {
+namespace assay::ASSAY_CUDA_NAMESPACE::by_wgmma {
+
+using attention_query::attend_query, attention_query::seen_by;
 
 /// Shared memory holds the queries of a block, then kStages tiles of keys and as many of values. A tile is kD / kBox
 /// boxes of 128 rows by kBox columns.
 template <int kD>
-struct WgmmaPlan {
+struct Plan {
   static constexpr int kRows = 128, kKeys = 128, kStages = 2, kBox = 64, kTerms = 16;
   static constexpr int kConsumers = 2, kGroupThreads = 128, kThreads = (1 + kConsumers) * kGroupThreads;
   static constexpr int kGroupRows = kRows / kConsumers, kConsumerWarps = kConsumers * kGroupThreads / 32;
@@ -66,78 +68,78 @@ __device__ inline unsigned packed_pair(float low, float high) {
 /// all warps of the consumers have multiplied it. The first thread of the block copies; its warpgroup's registers go to
 /// the others.
 template <class S, int kD>
-__global__ void __launch_bounds__(WgmmaPlan<kD>::kThreads, 1)
+__global__ void __launch_bounds__(Plan<kD>::kThreads, 1)
     attention_wgmma(Attention<S> a, const __grid_constant__ hopper::TensorMap q_map,
                     const __grid_constant__ hopper::TensorMap k_map, const __grid_constant__ hopper::TensorMap v_map) {
-  using Plan = WgmmaPlan<kD>;
-  constexpr int kKeys = Plan::kKeys, kStages = Plan::kStages;
+  using Tiles = Plan<kD>;
+  constexpr int kKeys = Tiles::kKeys, kStages = Tiles::kStages;
   ASSAY_SHARED(hopper::Barrier, q_full, [1]);
   ASSAY_SHARED(hopper::Barrier, k_full, [kStages]);
   ASSAY_SHARED(hopper::Barrier, v_full, [kStages]);
   ASSAY_SHARED(hopper::Barrier, k_empty, [kStages]);
   ASSAY_SHARED(hopper::Barrier, v_empty, [kStages]);
   unsigned char* const queries = hopper::boxes_of_block();
-  const auto keys = [&](int tile) { return queries + (1 + tile % kStages) * Plan::kTileBytes; };
-  const auto values = [&](int tile) { return queries + (1 + kStages + tile % kStages) * Plan::kTileBytes; };
+  const auto keys = [&](int tile) { return queries + (1 + tile % kStages) * Tiles::kTileBytes; };
+  const auto values = [&](int tile) { return queries + (1 + kStages + tile % kStages) * Tiles::kTileBytes; };
   const int s = static_cast<int>(a.s), b = static_cast<int>(blockIdx.z), h = static_cast<int>(blockIdx.y);
   // Later blocks see more keys: start them first.
-  const int block_row = static_cast<int>(gridDim.x - 1 - blockIdx.x) * Plan::kRows;
+  const int block_row = static_cast<int>(gridDim.x - 1 - blockIdx.x) * Tiles::kRows;
   const auto keys_of = [&](int row) { return row < s ? static_cast<int>(seen_by(a, b, row)) : 0; };
-  const int most = keys_of(min(s, block_row + Plan::kRows) - 1), tiles = (most + kKeys - 1) / kKeys;
+  const int most = keys_of(min(s, block_row + Tiles::kRows) - 1), tiles = (most + kKeys - 1) / kKeys;
 
   if (threadIdx.x == 0) {
     hopper::initialize(q_full[0], 1);
     for (int stage = 0; stage < kStages; ++stage) {
       hopper::initialize(k_full[stage], 1);
       hopper::initialize(v_full[stage], 1);
-      hopper::initialize(k_empty[stage], Plan::kConsumerWarps);
-      hopper::initialize(v_empty[stage], Plan::kConsumerWarps);
+      hopper::initialize(k_empty[stage], Tiles::kConsumerWarps);
+      hopper::initialize(v_empty[stage], Tiles::kConsumerWarps);
     }
     hopper::fence_proxy_async();
   }
   __syncthreads();
 
-  if (threadIdx.x < Plan::kGroupThreads) {
+  if (threadIdx.x < Tiles::kGroupThreads) {
     hopper::release_registers<24>();
     if (threadIdx.x > 0 || tiles == 0) return;
     const int g = h / static_cast<int>(a.group);
-    Plan::copy(queries, q_map, q_full[0], block_row, h, b);
+    Tiles::copy(queries, q_map, q_full[0], block_row, h, b);
     for (int tile = 0; tile < tiles; ++tile) {
       const int stage = tile % kStages;
       const auto parity = static_cast<unsigned>(tile / kStages + 1) % 2;
       hopper::wait(k_empty[stage], parity);
-      Plan::copy(keys(tile), k_map, k_full[stage], tile * kKeys, g, b);
+      Tiles::copy(keys(tile), k_map, k_full[stage], tile * kKeys, g, b);
       hopper::wait(v_empty[stage], parity);
-      Plan::copy(values(tile), v_map, v_full[stage], tile * kKeys, g, b);
+      Tiles::copy(values(tile), v_map, v_full[stage], tile * kKeys, g, b);
     }
     return;
   }
 
   hopper::take_registers<240>();
-  const int consumer = static_cast<int>(threadIdx.x) / Plan::kGroupThreads - 1, y = consumer * Plan::kGroupRows;
-  const int warp = static_cast<int>(threadIdx.x) % Plan::kGroupThreads / 32;
+  const int consumer = static_cast<int>(threadIdx.x) / Tiles::kGroupThreads - 1, y = consumer * Tiles::kGroupRows;
+  const int warp = static_cast<int>(threadIdx.x) % Tiles::kGroupThreads / 32;
   const bool releases = threadIdx.x % 32 == 0;
   const int row0 = block_row + y + 16 * warp;
   const int seen[2] = {keys_of(row0 + output_row(0)), keys_of(row0 + output_row(2))};
   // Tiles that all rows of the warpgroup see need no mask.
-  const int least = block_row + y + Plan::kGroupRows <= s ? keys_of(block_row + y) : 0;
+  const int least = block_row + y + Tiles::kGroupRows <= s ? keys_of(block_row + y) : 0;
   const float scale = a.scale * kLog2E;
   float sums[kD / 2] = {}, scores[kKeys / 2], largest[2] = {-INFINITY, -INFINITY}, total[2] = {}, factor[2];
-  unsigned weights[kKeys / Plan::kTerms][4];
+  unsigned weights[kKeys / Tiles::kTerms][4];
 
   const auto await = [](hopper::Barrier* full, int tile) {
     hopper::wait(full[tile % kStages], static_cast<unsigned>(tile / kStages) % 2);
   };
   const auto begin_scores = [&](int tile) {
 #pragma unroll
-    for (int c = 0; c < kD; c += Plan::kTerms)
-      hopper::multiply<S, false, false>(scores, Plan::rows(queries, y, c), Plan::rows(keys(tile), 0, c), c > 0);
+    for (int c = 0; c < kD; c += Tiles::kTerms)
+      hopper::multiply<S, false, false>(scores, Tiles::rows(queries, y, c), Tiles::rows(keys(tile), 0, c), c > 0);
     hopper::commit_products();
   };
   const auto begin_sums = [&](int tile) {
 #pragma unroll
-    for (int j = 0; j < kKeys; j += Plan::kTerms)
-      hopper::multiply<S, true>(sums, weights[j / Plan::kTerms], Plan::terms(values(tile), j), tile + j > 0);
+    for (int j = 0; j < kKeys; j += Tiles::kTerms)
+      hopper::multiply<S, true>(sums, weights[j / Tiles::kTerms], Tiles::terms(values(tile), j), tile + j > 0);
     hopper::commit_products();
   };
   // Scores become weights in place.
@@ -184,7 +186,7 @@ __global__ void __launch_bounds__(WgmmaPlan<kD>::kThreads, 1)
 
   if (tiles > 0) {
     // The warpgroups issue products in turn: one computes a softmax while the other multiplies.
-    constexpr unsigned kTurn = 1, kConsumerThreads = Plan::kConsumers * Plan::kGroupThreads;
+    constexpr unsigned kTurn = 1, kConsumerThreads = Tiles::kConsumers * Tiles::kGroupThreads;
     const auto own_turn = kTurn + static_cast<unsigned>(consumer),
                others_turn = kTurn + 1 - static_cast<unsigned>(consumer);
     hopper::wait(q_full[0], 0);
@@ -260,24 +262,24 @@ std::optional<std::string> refuse_heads(const std::string& tensor, const HeadRow
 }
 
 template <class S, int kD>
-void launch_wgmma(const Attention<S>& a, Device& device) {
-  using Plan = WgmmaPlan<kD>;
+void launch_blocks(const Attention<S>& a, Device& device) {
+  using Tiles = Plan<kD>;
   const Index heads = a.kv_heads * a.group;
   hopper::launch_asynchronous(
       &attention_wgmma<S, kD>,
-      {dim3(blocks_for(a.s, Plan::kRows), static_cast<unsigned>(heads), static_cast<unsigned>(a.batch)),
-       dim3(Plan::kThreads), Plan::kBytes},
+      {dim3(blocks_for(a.s, Tiles::kRows), static_cast<unsigned>(heads), static_cast<unsigned>(a.batch)),
+       dim3(Tiles::kThreads), Tiles::kBytes},
       device, a, map_of_heads(a.q, a.batch, a.s, heads, a.d, device),
       map_of_heads(a.k, a.batch, a.t, a.kv_heads, a.d, device),
       map_of_heads(a.v, a.batch, a.t, a.kv_heads, a.d, device));
 }
 
-inline constexpr Index kWgmmaLargestD = 128;
+inline constexpr Index kLargestD = 128;
 
 /// Returns why the kernel takes no such tensors.
 template <class S>
-std::optional<std::string> refuse_wgmma(const Attention<S>& a) {
-  if (a.d > kWgmmaLargestD) return "d = " + std::to_string(a.d) + " is more than " + std::to_string(kWgmmaLargestD);
+std::optional<std::string> refuse(const Attention<S>& a) {
+  if (a.d > kLargestD) return "d = " + std::to_string(a.d) + " is more than " + std::to_string(kLargestD);
   if (auto why = refuse_heads("q", a.q)) return why;
   if (auto why = refuse_heads("k", a.k)) return why;
   return refuse_heads("v", a.v);
@@ -285,15 +287,15 @@ std::optional<std::string> refuse_wgmma(const Attention<S>& a) {
 
 /// Computes Attention<S>. Products are formed as mma_arithmetic says; weights are 2^(scale' score - scale' maximum) with
 /// scale' = scale log2 e in one rounding, which are zero below 2^-126. Reads keys and values s/128 times per head.
-/// Throws Unavailable if refuse_wgmma does or the device has not compute capability 9.0. Source: Shah et al.,
+/// Throws Unavailable if refuse does or the device has not compute capability 9.0. Source: Shah et al.,
 /// FlashAttention-3, arXiv:2407.08608, algorithm 2 and section 3.1.
 template <class S>
-void wgmma_attention(const Attention<S>& a, Device& device) {
+void run(const Attention<S>& a, Device& device) {
   hopper::need_hopper("attention_wgmma", device);
-  if (auto why = refuse_wgmma(a)) throw Unavailable("attention_wgmma", *why);
+  if (auto why = refuse(a)) throw Unavailable("attention_wgmma", *why);
   if (a.batch == 0 || a.s == 0) return;
-  if (a.d <= 64) launch_wgmma<S, 64>(a, device);
-  else launch_wgmma<S, 128>(a, device);
+  if (a.d <= 64) launch_blocks<S, 64>(a, device);
+  else launch_blocks<S, 128>(a, device);
 }
 
 /// Cases without gaps whose rows are whole boxes of 16 bytes; d is the dim at `at`.
@@ -302,11 +304,11 @@ const Limits& heads_of_whole_boxes() {
   static const Limits limits = [] {
     Limits made;
     made.refuse = [](std::span<const Index> dims, std::span<const double>) -> std::optional<std::string> {
-      if (dims[at] % 8 == 0 && dims[at] <= kWgmmaLargestD) return std::nullopt;
-      return "d must be a multiple of eight if no gaps are between rows, and at most " + std::to_string(kWgmmaLargestD);
+      if (dims[at] % 8 == 0 && dims[at] <= kLargestD) return std::nullopt;
+      return "d must be a multiple of eight if no gaps are between rows, and at most " + std::to_string(kLargestD);
     };
     made.repair = [](std::vector<Index>& dims, std::vector<double>&, std::uint64_t) {
-      dims[at] = std::clamp<Index>(dims[at] / 8 * 8, 8, kWgmmaLargestD);
+      dims[at] = std::clamp<Index>(dims[at] / 8 * 8, 8, kLargestD);
       return true;
     };
     made.dense = made.aligned = true;  // most drawn gaps and offsets are no multiples of 16 bytes
@@ -315,4 +317,4 @@ const Limits& heads_of_whole_boxes() {
   return limits;
 }
 
-}  // namespace assay::ASSAY_CUDA_NAMESPACE::of_attention
+}  // namespace assay::ASSAY_CUDA_NAMESPACE::by_wgmma
