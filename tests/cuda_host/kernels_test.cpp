@@ -151,7 +151,7 @@ TEST(Kernels, AttentionByBoxesTakesHeadsInAnyOrder) {
     }
     for (const bool by_position : {true, false}) {
       auto& from = by_position ? dense : apart;
-      Call call{.dims = {batch, rows, rows, kv_heads, heads, d}, .params = {0.125, 1}};
+      Call call{.dims = {batch, rows, rows, kv_heads, heads, d}, .params = {0.125, 1}, .tensors = {}};
       std::vector<float> logsumexp(static_cast<std::size_t>(batch * heads * rows));
       const auto of_heads = [&](std::size_t t) {
         const Index h = of_tensor[t];
