@@ -104,13 +104,15 @@ __global__ void __launch_bounds__(Plan<kD>::kThreads, 1)
     if (threadIdx.x > 0 || tiles == 0) return;
     const int g = h / static_cast<int>(a.group);
     Tiles::copy(queries, q_map, q_full[0], block_row, h, b);
-    for (int tile = 0; tile < tiles; ++tile) {
-      const int stage = tile % kStages;
-      const auto parity = static_cast<unsigned>(tile / kStages + 1) % 2;
-      hopper::wait(k_empty[stage], parity);
-      Tiles::copy(keys(tile), k_map, k_full[stage], tile * kKeys, g, b);
-      hopper::wait(v_empty[stage], parity);
-      Tiles::copy(values(tile), v_map, v_full[stage], tile * kKeys, g, b);
+    const auto copy = [&](int tile, unsigned char* to, const hopper::TensorMap& map, hopper::Barrier* full,
+                          hopper::Barrier* empty) {
+      hopper::wait(empty[tile % kStages], static_cast<unsigned>(tile / kStages + 1) % 2);
+      Tiles::copy(to, map, full[tile % kStages], tile * kKeys, g, b);
+    };
+    // In the order of use.
+    for (int tile = 0; tile <= tiles; ++tile) {
+      if (tile < tiles) copy(tile, keys(tile), k_map, k_full, k_empty);
+      if (tile > 0) copy(tile - 1, values(tile - 1), v_map, v_full, v_empty);
     }
     return;
   }

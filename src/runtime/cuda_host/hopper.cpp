@@ -123,6 +123,16 @@ std::string text(const std::source_location& site) {
   return fmt::format("{}:{}", file.substr(file.rfind('/') + 1), site.line());
 }
 
+/// Fills memory that an operation in flight will write with garbage: half of the time without a NaN, which a kernel may
+/// repair by computing a row anew.
+void spoil(void* memory, std::size_t bytes) {
+  if (draw() >> 63) return poison(memory, bytes);
+  // Numbers of either sign, below 2 in each of the formats.
+  const auto word = static_cast<std::uint32_t>(draw() >> 32 & 0x8fff8fffU) | 0x30003000U;
+  auto* at = static_cast<std::byte*>(memory);
+  for (; bytes >= sizeof word; bytes -= sizeof word, at += sizeof word) std::memcpy(at, &word, sizeof word);
+}
+
 Thread* thread_of(unsigned rank) {
   Block& b = block();
   return b.lane(rank - b.current().rank / warpSize * warpSize);
@@ -483,7 +493,7 @@ void take(Sums& sums, int lane, bool fenced, std::source_location site) {
       fail("wgmma", "a product adds to registers that the thread has written since its last wgmma.fence", site);
   }
   visit_sums(sums, lane, [](float& held, float now) { held = now; });
-  poison(sums.of_lane[static_cast<std::size_t>(lane)], static_cast<std::size_t>(sums.columns) / 2 * sizeof(float));
+  spoil(sums.of_lane[static_cast<std::size_t>(lane)], static_cast<std::size_t>(sums.columns) / 2 * sizeof(float));
   sums.held |= bit;
 }
 
@@ -616,7 +626,7 @@ void copy_box(void* shared, const HostTensorMap& map, std::uint64_t* barrier, st
     fail("mbarrier", "no fence.proxy.async has followed the initialization of the barrier of a copy", site);
   for (unsigned r = 0; r < map.box_rows; ++r)
     for (unsigned c = 0; c < kSwizzledRow / kChunk; ++c) (void)chunk_at(address + r * kSwizzledRow + c * kChunk, site);
-  poison(shared, std::size_t{map.box_rows} * kSwizzledRow);
+  spoil(shared, std::size_t{map.box_rows} * kSwizzledRow);
   std::memcpy(seen_at(static_cast<std::byte*>(shared)), shared, std::size_t{map.box_rows} * kSwizzledRow);
   state.copies.push_back({shared, address, map, barrier, at, site});
   if (draw() >> 62 == 0) perform_any();
