@@ -78,6 +78,7 @@ struct WarpOfWgmma {
   std::size_t complete = 0;      ///< products before these
   std::deque<Sums> sums;
   std::array<LaneOfWgmma, kLanes> lanes{};
+  bool late = false;  ///< products are performed by waits alone, until the next one
 };
 
 /// What the running block has begun.
@@ -541,6 +542,7 @@ void complete_groups(void* const operands[warpSize], unsigned /*mask*/) {
     sums.held = 0;
     for (LaneOfWgmma& lane : warp.lanes) lane.fenced = false;  // it may write what it has got
   }
+  warp.late = draw() >> 63 != 0;
 }
 
 NamedBarrier& named(unsigned id, unsigned threads, std::source_location site) {
@@ -661,7 +663,7 @@ void wgmma(const WgmmaOperands& operands, float* registers, std::source_location
   product.a_registers[static_cast<std::size_t>(l)] = operands.a_registers;
   product.issued |= 1U << l;
   // The last lane to issue it.
-  if (product.issued == ~0U && draw() >> 63) perform_products(warp, number, at + 1, site);
+  if (product.issued == ~0U && !warp.late && draw() >> 63) perform_products(warp, number, at + 1, site);
 }
 
 void wgmma_fence() { here().warps[number_of_warp()].lanes[lane()].fenced = true; }
