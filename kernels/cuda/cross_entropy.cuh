@@ -79,7 +79,7 @@ __global__ void __launch_bounds__(256) cross_entropy_row_kernel(CrossEntropy<S> 
     S* const gradient = c.gradient + row * c.gradient_ld;
     const float scale = weight / c.normalizer[0];
     for (Index j = Index{threadIdx.x} * 4; j < n; j += Index{blockDim.x} * 4) {
-      const float4 v = load4(x, j, n, c.aligned, 0.0f);
+      const float4 v = load4(x, j, n, c.aligned);
       store4(gradient, j, n, c.gradient_aligned,
              make_float4(
                  logit_gradient(v.x, logsumexp, j == y, scale), logit_gradient(v.y, logsumexp, j + 1 == y, scale),
