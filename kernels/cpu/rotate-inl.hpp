@@ -1,4 +1,4 @@
-// Rotation of the heads of a row, shared by kernels that compute the angles and kernels that are given their cosines and
+// Rotation of the heads of a row, shared by kernels that compute the angles and kernels that are given cosines and
 // sines. Included once per SIMD target (Highway's convention for files named *-inl).
 #if defined(ASSAY_KERNELS_CPU_ROTATE_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef ASSAY_KERNELS_CPU_ROTATE_INL
