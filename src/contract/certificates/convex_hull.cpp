@@ -31,7 +31,7 @@ MeanBound::MeanBound(DType values, DType stored, Index most) : stored_(storage_r
   if (values == DType::f32 && arithmetic.of.inputs != Format::f32)
     shortened_ = arithmetic.input_unit * arithmetic.input_floor;
   // A flush turns a subnormal value, or a subnormal mean, into 0.
-  if (arithmetic.of.flushes_subnormals) flushed_ = 2 * stored_.smallest;
+  flushed_ = 2 * arithmetic.of.flushed_below(stored_.smallest);
   for (Index n = 0; n <= most; ++n) roundings_.push_back(rounding_of_mean(static_cast<double>(n)));
 }
 

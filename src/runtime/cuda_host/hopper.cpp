@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cfloat>
-#include <cmath>
 #include <cstring>
 #include <deque>
 #include <string>
@@ -15,9 +13,7 @@
 
 #include "core/half.hpp"
 #include "runtime/cuda_host/block.hpp"
-
-// Products are compiled once per instruction set and selected at run time, as in runtime/cuda_host/wmma.cpp.
-#define ASSAY_INLINE [[gnu::always_inline]] inline
+#include "runtime/cuda_host/block_sum.hpp"
 
 namespace assay::cuda_host {
 namespace {
@@ -282,36 +278,7 @@ void wait_until(const void* on, Done done, Describe describe, std::source_locati
 
 // Products. Arithmetic is that of wmma.cpp, whose loops are for the shapes of single warps.
 
-constexpr int kBlock = 4, kStep = 8;  // terms of a block, and columns that are computed together
-
-/// Adds a block of products to sums, as add_block() of wmma.cpp does.
-ASSAY_INLINE void add_block(float (&d)[kStep], const float (&a)[kBlock], const float (&b)[kBlock][kStep],
-                            double floor) {
-  constexpr std::uint64_t kExponent = 0x7ffULL << 52, kFraction24 = (1ULL << 29) - 1;
-  for (int j = 0; j < kStep; ++j) {
-    double terms[kBlock + 1] = {static_cast<double>(d[j])};
-    for (int q = 0; q < kBlock; ++q) terms[q + 1] = static_cast<double>(a[q]) * static_cast<double>(b[q][j]);
-    double largest = 0x1p-126;  // alignment stops at the last bit of a subnormal
-    for (double term : terms) largest = std::max(largest, std::fabs(term));
-    for (int q = 0; q < kBlock; ++q) {
-      const double at = std::max(std::fabs(static_cast<double>(a[q])), floor) *
-                        std::max(std::fabs(static_cast<double>(b[q][j])), floor);
-      largest = std::max(largest, terms[q + 1] != 0 ? at : 0);
-    }
-    const std::uint64_t exponent = std::bit_cast<std::uint64_t>(largest) & kExponent;
-    const double scale = std::bit_cast<double>((2069ULL << 52) - exponent);  // scales to units of its 24th bit
-    int total = 0;
-    for (double term : terms) total += static_cast<int>(term * scale);
-    const auto sum = std::bit_cast<std::uint64_t>(static_cast<double>(total)) & ~kFraction24;
-    d[j] = static_cast<float>(std::bit_cast<double>(sum) * std::bit_cast<double>(exponent - (23ULL << 52)));
-  }
-}
-
-ASSAY_INLINE bool finite(const float* numbers, int count) {
-  bool all = true;
-  for (int i = 0; i < count; ++i) all &= std::fabs(numbers[i]) <= FLT_MAX;
-  return all;
-}
+constexpr int kStep = 8;  ///< columns that are computed together
 
 /// The right operand [kDepth][columns] as floats.
 struct RightOperand {
