@@ -14,8 +14,8 @@ struct Q4kGemv {
   Q4kRows blocks;
   const float* x;
   float* y;
-  bool aligned_x;       ///< to 16 bytes
-  int shares, streams;  ///< warps that share a row, each with its own super-blocks; rows at a time
+  bool aligned_x;               ///< to 16 bytes
+  int shares = 1, streams = 1;  ///< warps that share a row, each with its own super-blocks; rows at a time
   int rows_of_block;
 };
 
@@ -257,17 +257,25 @@ void run(const ops::Q4KGemvArgs& args, Device& device) {
   if (args.rows == 0) return;
   const Q4kRows blocks = q4k_rows(args.blocks);
   const Index lots = std::max<Index>(1, (q4_k::blocks_of(args.k) + kLotBlocks - 1) / kLotBlocks);
-  const int shares = static_cast<int>(std::min<Index>(kWarps, lots)), streams = kWarps / shares;
-  const Index rows = std::min<Index>(kMostRows, (args.rows + kBlocks - 1) / kBlocks);
-  const Q4kGemv a{args.rows,     args.k,        blocks,
-                  args.x.data(), args.y.data(), rows_aligned(args.x.data(), 0),
-                  shares,        streams,       static_cast<int>(rows)};
-  const std::size_t floats = static_cast<std::size_t>(shares) * (4 * kLotFours + kLotSums) +
-                             (static_cast<std::size_t>(shares) * static_cast<std::size_t>(rows) + 3) / 4 * 4;
-  const auto warps = static_cast<std::size_t>(shares) * static_cast<std::size_t>(streams);
+  const int rows = static_cast<int>(std::min<Index>(kMostRows, (args.rows + kBlocks - 1) / kBlocks));
+  Q4kGemv a{.rows = args.rows,
+            .k = args.k,
+            .blocks = blocks,
+            .x = args.x.data(),
+            .y = args.y.data(),
+            .aligned_x = rows_aligned(args.x.data(), 0),
+            .rows_of_block = rows};
+  int warps = kWarps;
+  const auto shared_bytes = [&] {
+    a.shares = static_cast<int>(std::min<Index>(warps, lots)), a.streams = warps / a.shares;
+    const int floats = a.shares * (4 * kLotFours + kLotSums) + (a.shares * rows + 3) / 4 * 4;
+    return sizeof(float) * static_cast<std::size_t>(floats) +
+           static_cast<std::size_t>(a.shares * a.streams * kStages * kPair * kLotBytes);
+  };
+  while (warps > 1 && shared_bytes() > most_shared_bytes(device)) --warps;
+  const std::size_t bytes = shared_bytes();
   launch_overlapping(q4k_aligned(blocks) ? &q4k_gemv_kernel<true> : &q4k_gemv_kernel<false>,
-                     {dim3(blocks_for(a.rows, rows)), dim3(static_cast<unsigned>(32 * warps)),
-                      floats * sizeof(float) + warps * kStages * kPair * kLotBytes},
+                     {dim3(blocks_for(a.rows, rows)), dim3(static_cast<unsigned>(32 * a.shares * a.streams)), bytes},
                      device, a);
 }
 
