@@ -5,10 +5,10 @@
 
 namespace assay {
 
-/// A call of rope_table, or of its gradient if `back` is set.
+/// A call of rope_table, or of its gradient if `inverse` is set.
 struct RopeTableCall {
   Index rows, heads, d;
-  bool interleaved, back;
+  bool interleaved, inverse;
   View<const float> cosines, sines;
   View<const std::int32_t> positions;
   StorageView from, to;
@@ -19,7 +19,7 @@ template <class Args>
 RopeTableCall rope_table_call(const Args& args) {
   RopeTableCall r{args.rows,      args.heads, args.d, args.interleaved != 0, false, args.cosines, args.sines,
                   args.positions, {},         {}};
-  if constexpr (requires { args.dx; }) r.from = args.dy, r.to = args.dx, r.back = true;
+  if constexpr (requires { args.dx; }) r.from = args.dy, r.to = args.dx, r.inverse = true;
   else r.from = args.x, r.to = args.y;
   return r;
 }

@@ -22,32 +22,6 @@ struct CrossEntropy {
   bool gradient_aligned = false;
 };
 
-/// Loads logits j .. j + 3 of a row of n, with `beyond` past its end. `aligned`: rows start at multiples of 4 elements.
-template <class S>
-__device__ inline float4 four_logits(const S* row, Index j, Index n, bool aligned, float beyond) {
-  if (aligned && j + 4 <= n) {
-    const Four<S> v = *reinterpret_cast<const Four<S>*>(row + j);
-    return make_float4(load(v.at[0]), load(v.at[1]), load(v.at[2]), load(v.at[3]));
-  }
-  return make_float4(j < n ? load(row[j]) : beyond, j + 1 < n ? load(row[j + 1]) : beyond,
-                     j + 2 < n ? load(row[j + 2]) : beyond, j + 3 < n ? load(row[j + 3]) : beyond);
-}
-
-/// Stores elements j .. j + 3 of a row of n, those past its end left out.
-template <class S>
-__device__ inline void store_four(S* row, Index j, Index n, bool aligned, float4 v) {
-  if (aligned && j + 4 <= n) {
-    Four<S> out;
-    store(out.at[0], v.x), store(out.at[1], v.y), store(out.at[2], v.z), store(out.at[3], v.w);
-    *reinterpret_cast<Four<S>*>(row + j) = out;
-    return;
-  }
-  if (j < n) store(row[j], v.x);
-  if (j + 1 < n) store(row[j + 1], v.y);
-  if (j + 2 < n) store(row[j + 2], v.z);
-  if (j + 3 < n) store(row[j + 3], v.w);
-}
-
 /// Returns scale (exp(logit - shift) - [at_target]): an element of the gradient, where shift is the row's logsumexp.
 __device__ inline float logit_gradient(float logit, float shift, bool at_target, float scale) {
   const float p = expf(logit - shift);
@@ -71,7 +45,7 @@ __device__ inline RowSum sum_row(const S* x, Index n, bool aligned, float* tops,
     float4 v[kLoadsInFlight];
     float grown = top;
 #pragma unroll
-    for (int i = 0; i < kLoadsInFlight; ++i) v[i] = four_logits(x, j + i * step, n, aligned, -INFINITY);
+    for (int i = 0; i < kLoadsInFlight; ++i) v[i] = load4(x, j + i * step, n, aligned, -INFINITY);
 #pragma unroll
     for (int i = 0; i < kLoadsInFlight; ++i) grown = fmaxf(fmaxf(grown, fmaxf(v[i].x, v[i].y)), fmaxf(v[i].z, v[i].w));
     if (top < grown) sum *= expf(top - grown);
@@ -105,12 +79,11 @@ __global__ void __launch_bounds__(256) cross_entropy_row_kernel(CrossEntropy<S> 
     S* const gradient = c.gradient + row * c.gradient_ld;
     const float scale = weight / c.normalizer[0];
     for (Index j = Index{threadIdx.x} * 4; j < n; j += Index{blockDim.x} * 4) {
-      const float4 v = four_logits(x, j, n, c.aligned, 0.0f);
-      store_four(
-          gradient, j, n, c.gradient_aligned,
-          make_float4(logit_gradient(v.x, logsumexp, j == y, scale), logit_gradient(v.y, logsumexp, j + 1 == y, scale),
-                      logit_gradient(v.z, logsumexp, j + 2 == y, scale),
-                      logit_gradient(v.w, logsumexp, j + 3 == y, scale)));
+      const float4 v = load4(x, j, n, c.aligned);
+      store4(gradient, j, n, c.gradient_aligned,
+             make_float4(
+                 logit_gradient(v.x, logsumexp, j == y, scale), logit_gradient(v.y, logsumexp, j + 1 == y, scale),
+                 logit_gradient(v.z, logsumexp, j + 2 == y, scale), logit_gradient(v.w, logsumexp, j + 3 == y, scale)));
     }
   }
 }

@@ -79,7 +79,7 @@ void run_rope_table(const RopeTableCall& call, Device& device) {
                            y.data(),
                            step(y, 0),
                            step(y, 1),
-                           call.back ? -1.0f : 1.0f,
+                           call.inverse ? -1.0f : 1.0f,
                            call.interleaved,
                            false,
                            false};

@@ -137,6 +137,37 @@ TEST(HopperBarrier, NamedBarriersJoinSomeThreads) {
       "deadlock", {"64 of 96 threads wait at named barrier"});
 }
 
+/// The second warp gives the first its turn, `rounds` times.
+__global__ void take_turns(int* turns, int rounds, bool gives) {
+  const bool first = threadIdx.x < 32;
+  ASSAY_SHARED(int, given, [1]);
+  if (threadIdx.x == 0) given[0] = 0;
+  __syncthreads();
+  for (int round = 0; round < rounds; ++round) {
+    if (!first && threadIdx.x == 32) given[0] = round + 1;
+    if (!first) __syncwarp();
+    if (first) hopper::named_barrier(1, 64);
+    else if (gives) hopper::arrive_at_named_barrier(1, 64);
+    if (first && threadIdx.x == 0) turns[round] = given[0];
+    hopper::named_barrier(2, 64);
+  }
+}
+
+TEST(HopperBarrier, ArrivalsDoNotWait) {
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    cuda_host::set_seed(seed);
+    std::vector<int> turns(4);
+    run_asynchronous(&take_turns, {dim3(1), dim3(64)}, turns.data(), 4, true);
+    EXPECT_EQ(turns, (std::vector<int>{1, 2, 3, 4}));
+  }
+  std::vector<int> turns(4);
+  expect_error(
+      [&] {
+        run_asynchronous(&take_turns, {dim3(1), dim3(64)}, turns.data(), 4, false);
+      },
+      "deadlock", {"32 of 64 threads wait at named barrier"});
+}
+
 struct Copied {
   int row, column;
   unsigned expected;
@@ -186,6 +217,39 @@ TEST(HopperCopy, SwizzlesABoxAndFillsWithZeros) {
               << row0 << ", " << column0 << ": " << r << ", " << c;
         }
     }
+}
+
+/// out: the first element of the box at each (third, fourth) of -1 .. 2.
+__global__ void copy_matrices(const TensorMap map, std::uint16_t* out) {
+  ASSAY_SHARED(Barrier, full, [1]);
+  unsigned char* const box = hopper::boxes_of_block();
+  if (threadIdx.x > 0) return;
+  hopper::initialize(full[0], 1);
+  hopper::fence_proxy_async();
+  for (int n = 0; n < 16; ++n) {
+    hopper::arrive_expecting(full[0], kBox);
+    hopper::copy_box(box, map, full[0], 0, 1, n % 4 - 1, n / 4 - 1);
+    hopper::wait(full[0], static_cast<unsigned>(n) % 2);
+    out[n] = *reinterpret_cast<std::uint16_t*>(box);
+  }
+}
+
+TEST(HopperCopy, TakesAMatrixOfFourAxes) {
+  // [fourth][row][third][column], as heads lie.
+  constexpr Index kThird = 2, kFourth = 2, kRows = 3, kColumns = 8;
+  std::vector<BFloat16> tensor(kThird * kFourth * kRows * kColumns);
+  for (std::size_t i = 0; i < tensor.size(); ++i) tensor[i].bits = static_cast<std::uint16_t>(i + 1);
+  const TensorMap map = hopper::tensor_map<BFloat16, 4>(tensor.data(), {kColumns, kRows, kThird, kFourth},
+                                                        {kThird * kColumns, kColumns, kRows * kThird * kColumns}, 8,
+                                                        device(Backend::cuda_host));
+  std::vector<std::uint16_t> out(16);
+  run_asynchronous(&copy_matrices, kCopying, map, out.data());
+  for (int n = 0; n < 16; ++n) {
+    const Index third = n % 4 - 1, fourth = n / 4 - 1;
+    const bool inside = third >= 0 && third < kThird && fourth >= 0 && fourth < kFourth;
+    EXPECT_EQ(out[static_cast<std::size_t>(n)], inside ? ((fourth * kRows + 1) * kThird + third) * kColumns + 1 : 0)
+        << n;
+  }
 }
 
 TEST(HopperCopy, ArrivesWhenItIsDrawn) {

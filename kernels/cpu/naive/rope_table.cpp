@@ -19,7 +19,7 @@ void rotate_each(const RopeTableCall& call) {
     const Index place = call.positions(row);
     for (Index head = 0; head < call.heads; ++head)
       for (Index i = 0; i < half; ++i) {
-        const float c = call.cosines(place, i), s = call.back ? -call.sines(place, i) : call.sines(place, i);
+        const float c = call.cosines(place, i), s = call.inverse ? -call.sines(place, i) : call.sines(place, i);
         const Index first = call.interleaved ? 2 * i : i, second = call.interleaved ? 2 * i + 1 : i + half;
         const float x1 = widen(x(row, head, first)), x2 = widen(x(row, head, second));
         y(row, head, first) = narrow<S>(x1 * c - x2 * s);

@@ -36,7 +36,7 @@ struct Copy {
   unsigned address;
   HostTensorMap map;
   std::uint64_t* barrier;
-  int column, row;
+  std::array<int, 4> at;
   std::source_location site;
 };
 
@@ -78,6 +78,7 @@ struct WarpOfWgmma {
   std::size_t complete = 0;      ///< products before these
   std::deque<Sums> sums;
   std::array<LaneOfWgmma, kLanes> lanes{};
+  bool late = false;  ///< products are performed by waits alone, until the next one
 };
 
 /// What the running block has begun.
@@ -121,6 +122,16 @@ template <class Describe>
 std::string text(const std::source_location& site) {
   const std::string_view file = site.file_name();
   return fmt::format("{}:{}", file.substr(file.rfind('/') + 1), site.line());
+}
+
+/// Fills memory that an operation in flight will write with garbage: half of the time without a NaN, which a kernel may
+/// repair by computing a row anew.
+void spoil(void* memory, std::size_t bytes) {
+  if (draw() >> 63) return poison(memory, bytes);
+  // Numbers of either sign, below 2 in each of the formats.
+  const auto word = static_cast<std::uint32_t>(draw() >> 32 & 0x8fff8fffU) | 0x30003000U;
+  auto* at = static_cast<std::byte*>(memory);
+  for (; bytes >= sizeof word; bytes -= sizeof word, at += sizeof word) std::memcpy(at, &word, sizeof word);
 }
 
 Thread* thread_of(unsigned rank) {
@@ -212,22 +223,30 @@ const std::byte* operand_at(unsigned address, std::source_location site) {
 void perform(const Copy& copy) {
   const HostTensorMap& map = copy.map;
   const std::int64_t per_chunk = kChunk / map.element_bytes;
+  const auto inside = [&](std::size_t axis, std::int64_t i) {
+    return i >= 0 && i < static_cast<std::int64_t>(map.extents[axis]);
+  };
+  const bool matrix_inside = inside(2, copy.at[2]) && inside(3, copy.at[3]);
+  const auto bytes_to = [&](std::size_t axis, std::int64_t i) {
+    return i * static_cast<std::int64_t>(map.step_bytes[axis - 1]);
+  };
+  const std::int64_t to_matrix = bytes_to(2, copy.at[2]) + bytes_to(3, copy.at[3]);
   for (unsigned r = 0; r < map.box_rows; ++r) {
-    const std::int64_t row = std::int64_t{copy.row} + r;
-    const bool row_inside = row >= 0 && row < static_cast<std::int64_t>(map.rows);
+    const std::int64_t row = std::int64_t{copy.at[1]} + r;
+    const bool row_inside = matrix_inside && inside(1, row);
     const unsigned to = copy.address + r * kSwizzledRow;
     for (unsigned c = 0; c < map.box_columns / per_chunk; ++c) {
       std::byte* const chunk = chunk_at(to + c * kChunk, copy.site);
-      const std::int64_t column = copy.column + c * per_chunk;
+      const std::int64_t column = copy.at[0] + c * per_chunk;
       std::int64_t from = 0, end = 0;  // elements of the chunk that the tensor has
       if (row_inside) {
         from = std::clamp<std::int64_t>(-column, 0, per_chunk);
-        end = std::clamp<std::int64_t>(static_cast<std::int64_t>(map.columns) - column, from, per_chunk);
+        end = std::clamp<std::int64_t>(static_cast<std::int64_t>(map.extents[0]) - column, from, per_chunk);
       }
       if (end - from < per_chunk) std::memset(chunk, 0, kChunk);
       if (end > from)
         std::memcpy(chunk + from * map.element_bytes,
-                    map.address + row * static_cast<std::int64_t>(map.row_bytes) + (column + from) * map.element_bytes,
+                    map.address + to_matrix + bytes_to(1, row) + (column + from) * map.element_bytes,
                     static_cast<std::size_t>(end - from) * map.element_bytes);
       std::memcpy(seen_at(chunk), chunk, kChunk);
     }
@@ -475,7 +494,7 @@ void take(Sums& sums, int lane, bool fenced, std::source_location site) {
       fail("wgmma", "a product adds to registers that the thread has written since its last wgmma.fence", site);
   }
   visit_sums(sums, lane, [](float& held, float now) { held = now; });
-  poison(sums.of_lane[static_cast<std::size_t>(lane)], static_cast<std::size_t>(sums.columns) / 2 * sizeof(float));
+  spoil(sums.of_lane[static_cast<std::size_t>(lane)], static_cast<std::size_t>(sums.columns) / 2 * sizeof(float));
   sums.held |= bit;
 }
 
@@ -523,6 +542,31 @@ void complete_groups(void* const operands[warpSize], unsigned /*mask*/) {
     sums.held = 0;
     for (LaneOfWgmma& lane : warp.lanes) lane.fenced = false;  // it may write what it has got
   }
+  warp.late = draw() >> 63 != 0;
+}
+
+NamedBarrier& named(unsigned id, unsigned threads, std::source_location site) {
+  if (id >= 16 || threads == 0 || threads % warpSize != 0)
+    fail("barrier", "a named barrier has a number below 16, for a multiple of 32 threads", site);
+  NamedBarrier& barrier = here().named[id];
+  if (barrier.arrived > 0 && barrier.threads != threads)
+    fail_with(
+        "barrier",
+        [&] {
+          return fmt::format("threads wait for {} and for {} threads at barrier {}", barrier.threads, threads, id);
+        },
+        site);
+  barrier.threads = threads;
+  return barrier;
+}
+
+/// Counts the running thread; returns whether it is the last.
+bool ends_generation(NamedBarrier& barrier) {
+  if (++barrier.arrived < barrier.threads) return false;
+  barrier.arrived = 0;
+  ++barrier.generation;
+  wake_all(&barrier);
+  return true;
 }
 
 }  // namespace
@@ -575,7 +619,7 @@ void fence_proxy_async() {
     if (barrier.initialized_by == self) barrier.known_to_copies = true;
 }
 
-void copy_box(void* shared, const HostTensorMap& map, std::uint64_t* barrier, int column, int row,
+void copy_box(void* shared, const HostTensorMap& map, std::uint64_t* barrier, std::array<int, 4> at,
               std::source_location site) {
   State& state = here();
   const unsigned address = shared_address(shared);
@@ -584,9 +628,9 @@ void copy_box(void* shared, const HostTensorMap& map, std::uint64_t* barrier, in
     fail("mbarrier", "no fence.proxy.async has followed the initialization of the barrier of a copy", site);
   for (unsigned r = 0; r < map.box_rows; ++r)
     for (unsigned c = 0; c < kSwizzledRow / kChunk; ++c) (void)chunk_at(address + r * kSwizzledRow + c * kChunk, site);
-  poison(shared, std::size_t{map.box_rows} * kSwizzledRow);
+  spoil(shared, std::size_t{map.box_rows} * kSwizzledRow);
   std::memcpy(seen_at(static_cast<std::byte*>(shared)), shared, std::size_t{map.box_rows} * kSwizzledRow);
-  state.copies.push_back({shared, address, map, barrier, column, row, site});
+  state.copies.push_back({shared, address, map, barrier, at, site});
   if (draw() >> 62 == 0) perform_any();
   if (!state.copies.empty()) wake_for_copies();
 }
@@ -619,7 +663,7 @@ void wgmma(const WgmmaOperands& operands, float* registers, std::source_location
   product.a_registers[static_cast<std::size_t>(l)] = operands.a_registers;
   product.issued |= 1U << l;
   // The last lane to issue it.
-  if (product.issued == ~0U && draw() >> 63) perform_products(warp, number, at + 1, site);
+  if (product.issued == ~0U && !warp.late && draw() >> 63) perform_products(warp, number, at + 1, site);
 }
 
 void wgmma_fence() { here().warps[number_of_warp()].lanes[lane()].fenced = true; }
@@ -632,22 +676,8 @@ void wgmma_wait(unsigned groups, std::source_location site) {
 }
 
 void named_barrier(unsigned id, unsigned threads, std::source_location site) {
-  if (id >= 16 || threads == 0 || threads % warpSize != 0)
-    fail("barrier", "a named barrier has a number below 16, for a multiple of 32 threads", site);
-  NamedBarrier& barrier = here().named[id];
-  if (barrier.arrived > 0 && barrier.threads != threads)
-    fail_with(
-        "barrier",
-        [&] {
-          return fmt::format("threads wait for {} and for {} threads at barrier {}", barrier.threads, threads, id);
-        },
-        site);
-  barrier.threads = threads;
-  if (++barrier.arrived == threads) {
-    barrier.arrived = 0;
-    ++barrier.generation;
-    return wake_all(&barrier);
-  }
+  NamedBarrier& barrier = named(id, threads, site);
+  if (ends_generation(barrier)) return;
   wait_until(
       &barrier, [&, generation = barrier.generation] { return barrier.generation != generation; },
       [&] {
@@ -655,6 +685,10 @@ void named_barrier(unsigned id, unsigned threads, std::source_location site) {
                            id);
       },
       site);
+}
+
+void arrive_at_named_barrier(unsigned id, unsigned threads, std::source_location site) {
+  ends_generation(named(id, threads, site));
 }
 
 void end_asynchronous_thread() {
