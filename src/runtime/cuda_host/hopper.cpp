@@ -84,7 +84,7 @@ struct WarpOfWgmma {
   std::array<LaneOfWgmma, kLanes> lanes{};
 };
 
-/// What the running block has begun.
+/// Asynchronous operations of the running block, and the barriers that they complete on.
 struct State {
   std::uint64_t block = 0;
   unsigned window = 0;  ///< address of dynamic shared memory
