@@ -135,8 +135,8 @@ class Crew {
 constexpr double kShort = 1e-4;
 /// Elements that a step reads above which it is judged before the next one runs, for want of memory.
 constexpr std::size_t kMany = std::size_t{1} << 24;
-/// What surrounds each tensor of a rehearsal, and how far to the next one: a kernel that counts rows for columns writes
-/// far from its results.
+/// Bytes around each tensor of a rehearsal, and their number: a kernel that counts rows for columns writes far from its
+/// results.
 constexpr std::byte kSentinel{0x5b};
 constexpr std::size_t kSlack = std::size_t{1} << 16, kAlignment = 256;
 /// Bytes of an operand that is not copied: those of tables of whole models, whose copies would cost more than the step.

@@ -183,7 +183,7 @@ Expected behind(const BlockCase& c, const Decoder& decoder, const Session& step,
     for (const Bounded& logit : read(run[d.logits])) expected.bound.push_back(logit.error);
     expected.bound.resize(static_cast<std::size_t>(config.vocabulary));
   }
-  // What is wanted is of all tokens at once, without caches.
+  // The expected logits are those of all tokens at once, without caches.
   const DecodeProgram names = decode_program(config, 1, capacity);
   std::map<std::string, std::vector<long double>> numbers;
   for_each_set_by_host(names.program, [&](Value v) {

@@ -711,7 +711,7 @@ Outcome initialization(const SystemTrial& trial) {
   return outcome;
 }
 
-/// What the configuration says of a parameter of a step, if it does: not as the builder has it, and at any size.
+/// Returns the param of a step as the configuration alone gives it, without the builder; none if it gives none.
 std::optional<double> configured(const BlockCase& c, const Step& step, std::string_view param) {
   const TransformerConfig& t = c.config;
   std::string_view op = step.op->name;

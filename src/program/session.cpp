@@ -24,7 +24,7 @@ double seconds_since(std::chrono::steady_clock::time_point begin) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
-/// What sessions of a device hold while they use it. It outlives them all.
+/// Returns the lock that a session holds while it uses the device. It outlives all sessions.
 std::recursive_mutex& turn_of(const Device& device) {
   static std::mutex guard;
   static std::map<const Device*, std::recursive_mutex>* const turns = new std::map<const Device*, std::recursive_mutex>;

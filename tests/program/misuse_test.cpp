@@ -1,4 +1,4 @@
-// What programs, sessions, trainers and decoders are given wrongly: one sentence each, before anything is computed.
+// Programs, sessions, trainers and decoders refuse wrong arguments in one sentence, before they compute anything.
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>

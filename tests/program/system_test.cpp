@@ -327,7 +327,7 @@ TEST(SystemCampaigns, FindConstantsOfWideHeadsAlone) {
     }
 }
 
-/// What a gradient check of ten cases covers, by whatever seed.
+/// Four cases of a gradient check cover every leaf and every kind of heads.
 TEST(GradientCases, CoverEveryLeafAndEveryKindOfHeads) {
   for (const char* name : {"attention_block", "feed_forward", "decoder_layer", "model_loss", "training_step"}) {
     const System& system = *find_system(name);

@@ -81,7 +81,7 @@ struct WarpOfWgmma {
   bool late = false;  ///< products are performed by waits alone, until the next one
 };
 
-/// What the running block has begun.
+/// Asynchronous operations of the running block, and the barriers that they complete on.
 struct State {
   std::uint64_t block = 0;
   unsigned window = 0;  ///< address of dynamic shared memory

@@ -1,8 +1,8 @@
 // The asynchronous instructions of compute capability 9.0 in software, as kernels/cuda/hopper.cuh names them: barriers
 // in shared memory that count arrivals and bytes, copies of boxes of a tensor, products of warpgroups, named barriers.
 //
-// What a device may do at any time between the start of an operation and the end of the wait for it, the seed does at
-// one of several moments. A copy reads its source and writes its box when it is drawn, at the latest when no thread can
+// A device performs an operation at any time between its start and the end of the wait for it. The seed chooses one of
+// several moments. A copy reads its source and writes its box when it is drawn, at the latest when no thread can
 // run without it; until then the box holds garbage. A product reads its operands when the last lane of a warp has
 // issued it, or when the warp waits for it; until then its sums hold garbage. The warps of a warpgroup do so each at a
 // time of its own. Waits that cannot end are DeviceErrors with code "deadlock", wrong use has other codes.
