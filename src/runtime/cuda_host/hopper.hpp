@@ -5,7 +5,8 @@
 // several moments. A copy reads its source and writes its box when it is drawn, at the latest when no thread can
 // run without it; until then the box holds garbage. A product reads its operands when the last lane of a warp has
 // issued it, or when the warp waits for it; until then its sums hold garbage. The warps of a warpgroup do so each at a
-// time of its own. Waits that cannot end are DeviceErrors with code "deadlock", wrong use has other codes.
+// time of its own. Waits that cannot end are DeviceErrors with code "deadlock", wrong use has other codes. Whatever the
+// moments drawn, a copy or a product that no wait orders after another one on its box is an error (boxes.hpp).
 #pragma once
 
 #include <array>
@@ -65,6 +66,11 @@ void wgmma_wait(unsigned groups, std::source_location site);
 void named_barrier(unsigned id, unsigned threads, std::source_location site);
 /// bar.arrive: counts as one of these threads, and does not wait.
 void arrive_at_named_barrier(unsigned id, unsigned threads, std::source_location site);
+
+/// All threads of the block, or these lanes of the running warp, have met: each knows what one of them knows to be
+/// complete (boxes.hpp).
+void share_known();
+void share_known(unsigned mask);
 
 /// A thread has left the kernel: it must have waited for everything that it began.
 void end_asynchronous_thread();
