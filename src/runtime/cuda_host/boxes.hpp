@@ -1,6 +1,6 @@
 // The order of copies to boxes and of products that read them. A copy or a product may run at any time between its
-// start and the end of a wait for it, so that drawn orders show few mistakes. Here every thread carries what it knows to
-// be complete: it learns from its own waits, and from other threads through barriers. An operation must know those
+// start and the end of a wait for it, so that drawn orders show few mistakes. Here every thread carries what it knows
+// to be complete: it learns from its own waits, and from other threads through barriers. An operation must know those
 // before it on the same rows to be complete. Internal to the execution model.
 #pragma once
 
