@@ -60,26 +60,18 @@ void launch(const Shader& shader, std::array<std::uint32_t, 3> grid, const Atten
                    .groups = grid});
 }
 
-/// Returns the tiled shader for heads of d elements.
-const Shader& tiled_for(Index d, DType storage) {
-  if (d <= 64)
-    return variant(storage, shaders::attention_tiled_64, shaders::attention_tiled_64_f16,
-                   shaders::attention_tiled_64_bf16);
-  if (d <= 128)
-    return variant(storage, shaders::attention_tiled_128, shaders::attention_tiled_128_f16,
-                   shaders::attention_tiled_128_bf16);
-  return variant(storage, shaders::attention_tiled_256, shaders::attention_tiled_256_f16,
-                 shaders::attention_tiled_256_bf16);
-}
-
+/// The shaders for heads of up to 64, 128 and 256 elements.
+template <const Shader& up_to_64, const Shader& up_to_128, const Shader& up_to_256>
 void run_tiled(const AttentionArgs& args, Device& device) {
   const auto blocks = u32(tiles_of(args.s * (args.heads / args.kv_heads)));
-  launch(tiled_for(args.d, args.q.dtype()), {blocks, u32(args.batch), u32(args.kv_heads)}, args, vulkan_device(device));
+  launch(args.d <= 64    ? up_to_64
+         : args.d <= 128 ? up_to_128
+                         : up_to_256,
+         {blocks, u32(args.batch), u32(args.kv_heads)}, args, vulkan_device(device));
 }
 
+template <const Shader& shader>
 void run_naive(const AttentionArgs& args, Device& device) {
-  const Shader& shader =
-      variant(args.q.dtype(), shaders::attention_naive, shaders::attention_naive_f16, shaders::attention_naive_bf16);
   launch(shader, {groups(args.s, 1), u32(args.heads), u32(args.batch)}, args, vulkan_device(device));
 }
 
@@ -108,31 +100,41 @@ constexpr Arithmetic kOnlineShader = [] {
   return arithmetic;
 }();
 
+template <const Shader& shader>
 KernelRegistration add_naive(DType storage, std::string_view id) {
   return KernelRegistration({.id = id,
                              .arithmetic = kOnlineShader,
                              .storage = storage,
                              .summary = "a workgroup per query, 64 keys at a time",
-                             .run = &run_typed<AttentionArgs, &run_naive>,
+                             .run = &run_typed<AttentionArgs, &run_naive<shader>>,
                              .refuse = &refuse_typed<AttentionArgs, &refuse_naive>,
                              .automatic_above = kProductVolume});
 }
 
-KernelRegistration add_tiled(DType storage, std::string_view id) {
+KernelRegistration add_tiled(DType storage, std::string_view id, void (*run)(const Call&, Device&)) {
   return KernelRegistration(preferred(
       {.id = id,
        .arithmetic = kOnlineShader,
        .storage = storage,
        .summary = "online softmax, 64 queries by 64 keys, 4x4 scores in registers, vector loads where aligned",
-       .run = &run_typed<AttentionArgs, &run_tiled>,
+       .run = run,
        .refuse = &refuse_typed<AttentionArgs, &refuse_tiled>,
        .automatic_above = kProductVolume}));
 }
 
 const KernelRegistration registrations[] = {
-    add_naive(DType::f32, "attention/vulkan/naive"),       add_naive(DType::f16, "attention/vulkan/naive_f16"),
-    add_naive(DType::bf16, "attention/vulkan/naive_bf16"), add_tiled(DType::f32, "attention/vulkan/tiled"),
-    add_tiled(DType::f16, "attention/vulkan/tiled_f16"),   add_tiled(DType::bf16, "attention/vulkan/tiled_bf16")};
+    add_naive<shaders::attention_naive>(DType::f32, "attention/vulkan/naive"),
+    add_naive<shaders::attention_naive_f16>(DType::f16, "attention/vulkan/naive_f16"),
+    add_naive<shaders::attention_naive_bf16>(DType::bf16, "attention/vulkan/naive_bf16"),
+    add_tiled(DType::f32, "attention/vulkan/tiled",
+              &run_typed<AttentionArgs, &run_tiled<shaders::attention_tiled_64, shaders::attention_tiled_128,
+                                                   shaders::attention_tiled_256>>),
+    add_tiled(DType::f16, "attention/vulkan/tiled_f16",
+              &run_typed<AttentionArgs, &run_tiled<shaders::attention_tiled_64_f16, shaders::attention_tiled_128_f16,
+                                                   shaders::attention_tiled_256_f16>>),
+    add_tiled(DType::bf16, "attention/vulkan/tiled_bf16",
+              &run_typed<AttentionArgs, &run_tiled<shaders::attention_tiled_64_bf16, shaders::attention_tiled_128_bf16,
+                                                   shaders::attention_tiled_256_bf16>>)};
 
 }  // namespace
 }  // namespace assay::vulkan::of_attention

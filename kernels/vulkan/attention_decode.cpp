@@ -31,6 +31,7 @@ bool heads_aligned(const StorageView& view, const StorageBinding& binding) {
   return aligned;
 }
 
+template <const Shader& shader>
 void run(const AttentionDecodeArgs& args, Device& device) {
   VulkanDevice& target = vulkan_device(device);
   const StorageView &q = args.q, &k = args.k, &v = args.v, &k_cache = args.k_cache, &v_cache = args.v_cache,
@@ -66,8 +67,6 @@ void run(const AttentionDecodeArgs& args, Device& device) {
                         .y_first = bindings[6].first,
                         .y_batch = step(y, 0),
                         .y_head = step(y, 1)};
-  const Shader& shader = variant(q.dtype(), shaders::attention_decode_tiles, shaders::attention_decode_tiles_f16,
-                                 shaders::attention_decode_tiles_bf16);
   target.dispatch({.name = shader.name,
                    .module = shader.module,
                    .specialization = aligned,
@@ -94,19 +93,21 @@ constexpr Arithmetic kTilesOfPlaces = [] {
   return arithmetic;
 }();
 
+template <const Shader& shader>
 KernelRegistration add(DType storage, std::string_view id) {
   return KernelRegistration(
       {.id = id,
        .arithmetic = kTilesOfPlaces,
        .storage = storage,
        .summary = "a workgroup for up to four heads that share keys and values, online softmax by tiles of 64 places",
-       .run = &run_typed<AttentionDecodeArgs, &run>,
+       .run = &run_typed<AttentionDecodeArgs, &run<shader>>,
        .refuse = &refuse_typed<AttentionDecodeArgs, &refuse>});
 }
 
-const KernelRegistration registrations[] = {add(DType::f32, "attention_decode/vulkan/tiles"),
-                                            add(DType::f16, "attention_decode/vulkan/tiles_f16"),
-                                            add(DType::bf16, "attention_decode/vulkan/tiles_bf16")};
+const KernelRegistration registrations[] = {
+    add<shaders::attention_decode_tiles>(DType::f32, "attention_decode/vulkan/tiles"),
+    add<shaders::attention_decode_tiles_f16>(DType::f16, "attention_decode/vulkan/tiles_f16"),
+    add<shaders::attention_decode_tiles_bf16>(DType::bf16, "attention_decode/vulkan/tiles_bf16")};
 
 }  // namespace
 }  // namespace assay::vulkan::of_attention_decode
