@@ -34,10 +34,6 @@ prompt = ["--tokens", "1,7,49,3,3"]
 for backend in backends:
     for weights in ("f32", "nf4", "q4_k", "f16", "bf16"):
         args = [*prompt, "--backend", backend, "--weights", weights, "--count", 3]
-        if backend == "vulkan" and "f16" in weights:  # whose attention has f32 alone
-            done = run(tiny, "--random", *args)
-            expect(done.returncode != 0 and f"it stores f32 and the call holds {weights}" in done.stderr, f"{args}: {done}")
-            continue
         once, again = decoded(*args), decoded(*args, "--check", "--profile")
         expect(len(once.get("tokens", [])) == 3 and once["tokens"] == again["tokens"], f"{args}: tokens differ from run to run")
         expect(again["checked"]["elements"] > 400, f"{args}: {again['checked']} compares next to nothing")
