@@ -73,6 +73,11 @@ for fault, step in (("attention_decode/never_appended", "self_attn.attention_dec
     expect(done.returncode == 1 and f"model.layers.0.{step}" in json.loads(done.stdout)["checked"]["fault"] and not json.loads(done.stdout)["tokens"],
            f"{fault}, every second token: exit {done.returncode}: {done.stdout}{done.stderr}")
 
+if "vulkan" in backends:
+    for weights, fault in (("bf16", "pairs_exchanged"), ("f16", "weights_in_storage")):
+        done = run(tiny, "--random", *prompt, "--count", 2, "--check", "--backend", "vulkan", "--weights", weights, "--kernel", "mutant/vulkan/attention_decode/" + fault)
+        expect(done.returncode == 1 and "self_attn.attention_decode" in done.stdout, f"{fault} in {weights}: exit {done.returncode}: {done.stdout}{done.stderr}")
+
 for system in json.loads(subprocess.run([assay, "list", "--json"], capture_output=True, text=True).stdout)["systems"]:
     done = subprocess.run([assay, "explain", system["system"], "--json"], capture_output=True, text=True)
     expect(done.returncode == 0 and json.loads(done.stdout)["parameters"], f"explain {system['system']}: exit {done.returncode}: {done.stderr}")
