@@ -60,7 +60,7 @@ void launch(const Shader& shader, std::array<std::uint32_t, 3> grid, const Atten
                    .groups = grid});
 }
 
-/// The shaders for heads of up to 64, 128 and 256 elements.
+/// Chooses among the shaders for heads of up to 64, 128 and 256 elements.
 template <const Shader& up_to_64, const Shader& up_to_128, const Shader& up_to_256>
 void run_tiled(const AttentionArgs& args, Device& device) {
   const auto blocks = u32(tiles_of(args.s * (args.heads / args.kv_heads)));

@@ -1,8 +1,8 @@
 // Appends k and v [batch,kv_heads,d] at place lengths[b] of the caches [batch,capacity,kv_heads,d]; then y[b,h] = sum_j
 // p_j v_cache[b,j,g], p = softmax(scale q[b,h] . k_cache[b,j,g]) over j <= lengths[b], g = h / group; q, y
-// [batch,heads,d]. All in the variant's format (storage.glsl), heads dense. A workgroup takes up to four heads that share
-// keys and values, 64 places at a time, with an online softmax. The new row is read from k and v, so that no workgroup
-// waits for it to be appended; it is appended as BITS, unsigned integers as wide as an element.
+// [batch,heads,d]. All in the variant's format (storage.glsl), heads dense. A workgroup takes up to four heads that
+// share keys and values, 64 places at a time, with an online softmax. The new row is read from k and v, so that no
+// workgroup waits for it to be appended; it is appended as BITS, unsigned integers as wide as an element.
 #pragma shaders attention_decode_tiles BITS=uint
 #pragma shaders attention_decode_tiles_f16 F16 BITS=uint16_t; attention_decode_tiles_bf16 BF16 BITS=uint16_t
 #include "storage.glsl"
