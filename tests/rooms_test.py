@@ -41,7 +41,7 @@ ARROWS = {
     "falsify/foreign/vulkan": "src/spirv src/runtime/vulkan src/plugin",
     "falsify/properties": "src/core src/contract/certificates reference falsify/engine falsify/properties/inputs falsify/properties/shared generated/obligations",
     "falsify/properties/inputs": "src/core falsify/engine",
-    "falsify/properties/shared": "src/core src/contract src/runtime falsify/engine",
+    "falsify/properties/shared": "src/core src/contract falsify/engine",
     "falsify/adversarial": "src/runtime generated/ops",
     "falsify/mutation": "src/runtime",
     "falsify/mutation/study": "src/core src/runtime falsify/engine",

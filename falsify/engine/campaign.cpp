@@ -77,7 +77,7 @@ class Campaign {
         if (progress_) progress_(kernel_, number * count + static_cast<std::int64_t>(o) + 1, planned);
       }
       if (!stop_) rounds_ = number + 1;
-      if (deadline_ && !floor_reached_ && floor().lacks(coverage_towards_floor(), applicable()).empty()) {
+      if (deadline_ && !floor_reached_ && reaches_floor()) {
         floor_reached_ = true;
         result_.floor_seconds = seconds_since(begin_);
       }
@@ -137,10 +137,18 @@ class Campaign {
   bool time_is_over() const {
     return deadline_reached() && (!options_.to_floor || floor_reached_ || result_.falsified());
   }
-  /// True if the case adds to the floor: the only cases drawn after the time limit.
+  /// True if the case adds to the floor: the only cases drawn after the time limit. Twice as many rounds as the default
+  /// campaign has make up for refused cases.
   bool needed_for_floor(std::size_t o, int number) {
-    return !time_is_over() && number < kDefaultCases &&
-           floor().adds(o, drawn(o, number), coverage_towards_floor(), applicable());
+    return !time_is_over() && number < 2 * kDefaultCases &&
+           (refuses_most(o) || floor().adds(o, drawn(o, number), coverage_towards_floor(), applicable()));
+  }
+  /// True if too few accepted cases are left, of an obligation with enough cases.
+  bool refuses_most(std::size_t o) {
+    const ObligationResult& record = result_.obligations[o];
+    if (record.refused == 0) return false;
+    const int least = floor().least_cases(o);
+    return record.cases >= least && record.cases - record.refused < std::min(least, (record.cases + 2) / 3);
   }
   /// True if the obligation compared nothing, or almost only zeros.
   static bool lacks_evidence(const ObligationResult& record) {
@@ -163,6 +171,12 @@ class Campaign {
     if (!cases_until_ && result_.falsified())
       cases_until_ = *deadline_ - std::min<Clock::duration>((*deadline_ - Clock::now()) / 2, options_.shrink_budget);
     stop_ = stop_ || time_is_over();
+  }
+
+  bool reaches_floor() {
+    for (std::size_t o = 0; o < obligations_.size(); ++o)
+      if (refuses_most(o)) return false;
+    return floor().lacks(coverage_towards_floor(), applicable()).empty();
   }
 
   Floor& floor() {
@@ -463,12 +477,10 @@ class Campaign {
                                           : "the campaign ended before its first case";
     } else if (record.cases > 0 && record.refused == record.cases) {
       record.verdict = Verdict::refused;
-    } else if (const int least = record.refused > 0 ? floor().least_cases(number) : 0;
-               // too few accepted cases are thin
-               record.cases >= least && record.cases - record.refused < std::min(least, (record.cases + 2) / 3)) {
+    } else if (refuses_most(number)) {
       record.verdict = Verdict::refused;
       record.reason = fmt::format("{} of {} cases refused, of which {} are the least to be left: {}", record.refused,
-                                  record.cases, least, record.reason);
+                                  record.cases, floor().least_cases(number), record.reason);
     } else if (record.elements == 0) {
       record.verdict = Verdict::mistrusted;
       record.reason = "no output element was compared";

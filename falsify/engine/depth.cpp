@@ -4,17 +4,34 @@
 
 #include <algorithm>
 #include <bit>
+#include <functional>
+#include <utility>
 
 #include "falsify/engine/admit.hpp"
+#include "falsify/engine/joint.hpp"
 
 namespace assay::falsify {
 namespace {
+
+/// Seconds of a call beside what it computes.
+constexpr double kCall = 1e-3;
+/// Share of the default campaign's elements in the cases that count for missing ones. More than kMinDepth, since a kernel
+/// may refuse some.
+constexpr double kShareOfRich = 0.6;
 
 /// True for the engine's own checks, which compare with an oracle or evaluate certificates.
 bool judges_by_oracle(std::string_view by) {
   constexpr std::string_view kThese[] = {"frame",     "differential", "exact",          "statistical",
                                          "nonfinite", "determinism",  "postconditions", "large"};
   return std::ranges::find(kThese, by) != std::end(kThese);
+}
+
+/// Returns the number of output elements.
+double elements_of(const OpDescriptor& op, const Case& c) {
+  double elements = 0;
+  for (const TensorInfo& t : op.tensors)
+    if (t.role != Role::in) elements += static_cast<double>(t.shape(c.dims).size());
+  return elements;
 }
 
 /// Returns "dominant, subnormal": the names of the three lowest set bits.
@@ -33,18 +50,34 @@ void Coverage::add(const OpDescriptor& op, const Case& c) {
   strategies |= 1U << static_cast<unsigned>(c.strategy);
   placements |= 1U << static_cast<unsigned>(c.placement);
   if (c.region >= 0) regions |= std::uint64_t{1} << c.region;
-  for (const TensorInfo& t : op.tensors)
-    if (t.role != Role::in) elements += static_cast<double>(t.shape(c.dims).size());
+  elements += elements_of(op, c);
 }
 
 Floor::Floor(const OpDescriptor& op, std::span<const Obligation* const> obligations, std::uint64_t seed,
              const DrawnFor& drawn_for, const Kernel* kernel)
-    : op_(op), obligations_(obligations.begin(), obligations.end()), whole_(obligations.size()) {
+    : op_(op), obligations_(obligations.begin(), obligations.end()), in_blocks_(drawn_for.in_blocks),
+      whole_(obligations.size()) {
+  std::vector<std::pair<double, double>> cases;  // rate and elements
+  double all = 0;
   for (std::size_t o = 0; o < obligations.size(); ++o)
     for (int number = 0; number < kDefaultCases; number += draw_spec(obligations[o]->info->by).every) {
-      const Case c = draw(op, *obligations[o]->info, seed, static_cast<std::uint64_t>(number), drawn_for).value();
-      whole_[o].add(op, kernel != nullptr ? admitted(op, *kernel, c, drawn_for.dims) : c);
+      Case c = draw(op, *obligations[o]->info, seed, static_cast<std::uint64_t>(number), drawn_for).value();
+      if (kernel != nullptr) c = admitted(op, *kernel, c, drawn_for.dims);
+      whole_[o].add(op, c);
+      cases.emplace_back(rate_of(c), elements_of(op, c));
+      all += cases.back().second;
     }
+  std::ranges::sort(cases, std::greater());
+  double rich = 0;
+  for (const auto& [rate, elements] : cases) {
+    if (rich >= kShareOfRich * all) break;
+    least_rate_ = rate;
+    rich += elements;
+  }
+}
+
+double Floor::rate_of(const Case& c) const {
+  return elements_of(op_, c) / (kCall + case_cost(op_, c.dims, in_blocks_, OracleUse::whole));
 }
 
 int Floor::least_cases(std::size_t obligation) const {
@@ -79,7 +112,8 @@ bool Floor::adds(std::size_t o, const Case& c, std::span<const Coverage> covered
   Coverage with = covered[o];
   with.add(op_, c);
   const auto grows = [&](auto part) { return (whole_[o].*part & with.*part & ~(covered[o].*part)) != 0; };
-  if (grows(&Coverage::strategies) || grows(&Coverage::placements) || depth(covered, counts) < kMinDepth) return true;
+  if (grows(&Coverage::strategies) || grows(&Coverage::placements)) return true;
+  if (rate_of(c) >= least_rate_ && depth(covered, counts) < kMinDepth) return true;
   if (c.region < 0) return false;
   const Shortage lack = shortage_of(c.region, covered, counts);
   return lack.few() || (lack.oracle && judges_by_oracle(obligations_[o]->info->by));

@@ -41,7 +41,8 @@ class Floor {
   /// Returns the missing coverage in a few words; empty if none is missing. `counts` excludes obligations that are not
   /// applicable.
   std::string lacks(std::span<const Coverage> covered, const std::vector<bool>& counts) const;
-  /// True if the case covers something that is missing.
+  /// True if the case covers something that is missing. Of missing elements, the default campaign's cases that compare
+  /// most elements a second hold enough; the others do not count.
   bool adds(std::size_t obligation, const Case& c, std::span<const Coverage> covered,
             const std::vector<bool>& counts) const;
   /// Returns the minimum number of cases that cover every strategy and placement of an obligation.
@@ -58,10 +59,14 @@ class Floor {
     bool few() const { return had < std::min(drawn, 2); }
   };
   Shortage shortage_of(int region, std::span<const Coverage> covered, const std::vector<bool>& counts) const;
+  /// Returns the elements that a case compares a second.
+  double rate_of(const Case& c) const;
 
   const OpDescriptor& op_;
   std::vector<const Obligation*> obligations_;
+  bool in_blocks_;
   std::vector<Coverage> whole_;
+  double least_rate_ = 0;  ///< of cases that count for missing elements
 };
 
 }  // namespace assay::falsify

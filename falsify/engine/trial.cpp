@@ -112,6 +112,10 @@ Preset Trial::preset(const Problem& problem) const {
   return preset;
 }
 
+bool Trial::takes(const std::vector<Index>& dims) const {
+  return !kernel_.limits || !kernel_.limits->refuse || !kernel_.limits->refuse(dims, case_.params);
+}
+
 Stage Trial::stage(const Problem& problem, Poison poison, Preset preset) const {
   Case placed = case_;
   std::optional<std::size_t> only_far;

@@ -52,6 +52,8 @@ class Trial {
   const OpDescriptor& op() const { return op_; }
   const Kernel& kernel() const { return kernel_; }
   const Case& the_case() const { return case_; }
+  /// Returns whether the kernel's own limits allow a call of these dims, with the params of the case.
+  bool takes(const std::vector<Index>& dims) const;
   /// Returns reproducible randomness for a purpose of the check.
   Random random(std::string_view purpose) const { return Random(derive(case_.seed, purpose)); }
 

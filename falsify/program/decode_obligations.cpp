@@ -134,7 +134,8 @@ class OnDevice {
 };
 
 /// The logits behind the last of these tokens by the equations, and how far the decoder's may be off: its tokens came as
-/// chunks of these sizes, 1 for a step, through the kernels that it has chosen.
+/// chunks of these sizes, 1 for a step, through the kernels that it has chosen: those of a batch, of which every sequence
+/// has these tokens here.
 Expected behind(const BlockCase& c, const Decoder& decoder, const Session& step, std::span<const std::int32_t> ids,
                 std::span<const Index> pieces, Index capacity) {
   TransformerConfig config = c.config;
@@ -143,8 +144,13 @@ Expected behind(const BlockCase& c, const Decoder& decoder, const Session& step,
   Expected expected{"logits", {}, {config.vocabulary}, {}, {}};
   std::map<std::string, std::vector<double>> weights;
   Index held = 0;
+  const auto of_batch = [&](const std::vector<double>& one) {
+    std::vector<double> all;
+    for (Index b = 0; b < c.batch; ++b) all.insert(all.end(), one.begin(), one.end());
+    return all;
+  };
   for (const Index rows : pieces) {
-    const DecodeProgram d = decode_program(config, 1, capacity, rows);
+    const DecodeProgram d = decode_program(config, c.batch, capacity, rows);
     const Plan where = plan(d.program);
     Execution<Bounded> run(d.program, where, Bounded(std::nan("")));
     run.rounds_stores = true;
@@ -152,13 +158,13 @@ Expected behind(const BlockCase& c, const Decoder& decoder, const Session& step,
       if (d.program.storage_of(v).kind == Kind::parameter) write(run[v], numbers_of(c, d.program, v));
     });
     const auto part = ids.subspan(static_cast<std::size_t>(held), static_cast<std::size_t>(rows));
-    write(run[d.ids], taken(c, {part.begin(), part.end()}));
-    write(run[d.starts], {static_cast<double>(held)});
+    write(run[d.ids], taken(c, of_batch({part.begin(), part.end()})));
+    write(run[d.starts], of_batch({static_cast<double>(held)}));
     if (rows > 1) {
       std::vector<double> places(part.size());
       std::iota(places.begin(), places.end(), static_cast<double>(held));
-      if (d.positions) write(run[d.positions], places);
-      write(run[d.lengths], {static_cast<double>(held + rows)});
+      if (d.positions) write(run[d.positions], of_batch(places));
+      write(run[d.lengths], of_batch({static_cast<double>(held + rows)}));
     }
     held += rows;
     for (std::size_t layer = 0; layer < d.caches.size(); ++layer)
@@ -175,6 +181,7 @@ Expected behind(const BlockCase& c, const Decoder& decoder, const Session& step,
                      caches[{layer, true}] = read(run[d.caches[layer].values]);
     if (held < std::ssize(ids)) continue;
     for (const Bounded& logit : read(run[d.logits])) expected.bound.push_back(logit.error);
+    expected.bound.resize(static_cast<std::size_t>(config.vocabulary));
   }
   // The expected logits are those of all tokens at once, without caches.
   const DecodeProgram names = decode_program(config, 1, capacity);

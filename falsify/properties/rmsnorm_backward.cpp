@@ -4,30 +4,31 @@
 #include <algorithm>
 #include <cmath>
 
-#include "falsify/properties/shared/rows.hpp"
+#include "falsify/properties/shared/rmsnorm.hpp"
 
 namespace assay::falsify {
 
-/// Sets rrms to the value that the forward pass saves, for one of its eps. Directed: rows with a mean square of about
-/// eps, and upstream gradients near x itself, which the projection almost cancels.
+namespace rmsnorm_backward {
+namespace {
+
+constexpr RmsnormGradientTensors kTensors{.x = 0, .weight = 1, .dy = 3, .dx = 4};
+
+}  // namespace
+}  // namespace rmsnorm_backward
+
+/// Sets rrms to the value that the forward pass saves, for one of its eps.
 void rmsnorm_backward::make_inputs(Problem& problem, Strategy strategy, Random& random) {
   const Index rows = problem.dims[0], n = problem.dims[1];
   const double eps = random.chance(0.5) ? 1e-6 : random.chance(0.5) ? 1e-5 : random.chance(0.5) ? 1e-2 : 1e-8;
-  std::vector<float>&x = problem.values[0], &weight = problem.values[1], &rrms = problem.values[2],
-  &dy = problem.values[3];
-  const bool directed = strategy == Strategy::directed;
+  rmsnorm_gradient_inputs(problem, kTensors, strategy, random, eps);
   for (Index i = 0; i < rows; ++i) {
-    const auto at = [&](Index j) { return static_cast<std::size_t>(i * n + j); };
-    const bool small = directed && random.chance(0.5), aligned = directed && random.chance(0.5);
     double squares = 0;
     for (Index j = 0; j < n; ++j) {
-      if (small) x[at(j)] = static_cast<float>(x[at(j)] * std::sqrt(eps));
-      // With a weight of 0, dy has no effect.
-      if (const float w = weight[static_cast<std::size_t>(j)]; aligned && std::isfinite(x[at(j)] / w))
-        dy[at(j)] = x[at(j)] / w;
-      squares += static_cast<double>(x[at(j)]) * x[at(j)];
+      const double x = problem.values[0][static_cast<std::size_t>(i * n + j)];
+      squares += x * x;
     }
-    rrms[static_cast<std::size_t>(i)] = static_cast<float>(1 / std::sqrt(squares / static_cast<double>(n) + eps));
+    problem.values[2][static_cast<std::size_t>(i)] =
+        static_cast<float>(1 / std::sqrt(squares / static_cast<double>(n) + eps));
   }
 }
 
@@ -41,28 +42,9 @@ Outcome rmsnorm_backward::scaling(Trial& trial) {
 
 Outcome rmsnorm_backward::orthogonality(Trial& trial) {
   const Problem problem = trial.problem();
-  const Index rows = problem.dims[0], n = problem.dims[1];
-  const Run run = trial.run(problem);
-  const auto want = trial.oracle(problem);
-  std::vector<double> got, expected, bound;
-  for (Index i = 0; i < rows; ++i) {
-    const double rrms = problem.values[2][static_cast<std::size_t>(i)];
-    double along = 0, upstream = 0, squares = 0, error = 0;
-    bool bounded = true;  // else dx may be infinite, which has no product with x: other obligations check its class
-    for (Index j = 0; j < n; ++j) {
-      const auto at = static_cast<std::size_t>(i * n + j);
-      const double x = problem.values[0][at];
-      along += x * run.outputs[0][at];
-      upstream += x * problem.values[1][static_cast<std::size_t>(j)] * problem.values[3][at];
-      squares += x * x;
-      bounded &= !want[0][at].may_overflow && std::isfinite(want[0][at].value);
-      error += std::fabs(x) * want[0][at].error * (1 + 0x1p-20);
-    }
-    got.push_back(bounded ? along : 0);
-    expected.push_back(bounded ? rrms * upstream * (1 - rrms * rrms * squares / static_cast<double>(n)) : 0);
-    bound.push_back(bounded ? error : 0);
-  }
-  return compare_within("dx", Shape{rows}, got, expected, bound);
+  return rmsnorm_gradient_orthogonality(trial, problem, kTensors, [&](Index i, double) {
+    return static_cast<double>(problem.values[2][static_cast<std::size_t>(i)]);
+  });
 }
 
 namespace rmsnorm_backward {

@@ -1,10 +1,6 @@
 // Weighted cross-entropy on the CPU.
 #include "ops/cross_entropy.hpp"
 
-#include <algorithm>
-#include <cmath>
-#include <limits>
-
 #include "kernels/cpu/elementwise.hpp"
 #include "runtime/registry.hpp"
 
@@ -13,48 +9,13 @@
 #endif
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
-#include "kernels/cpu/functions-inl.hpp"
+#include "kernels/cpu/cross_entropy-inl.hpp"
 #include "kernels/cpu/storage-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace assay::cpu::of_cross_entropy::HWY_NAMESPACE {
 using namespace cpu::HWY_NAMESPACE;
 namespace {
-
-/// The maximum of a row's logits, and the logarithm of sum_j exp(x[j] - maximum).
-struct RowSum {
-  float maximum, log_sum;
-};
-
-/// Makes two passes over a row; the second hits the cache. Lanes past the end hold -inf, whose exponential is 0.
-template <class S>
-RowSum sum_row(const S* x, Index n) {
-  const hn::ScalableTag<float> d;
-  using V = hn::Vec<decltype(d)>;
-  const Index lanes = static_cast<Index>(hn::Lanes(d)), whole = n / lanes * lanes;
-  const auto left = static_cast<std::size_t>(n - whole);
-  const auto rest = hn::FirstN(d, left);
-  const V lowest = hn::Set(d, -std::numeric_limits<float>::infinity());
-  const V tail = whole < n ? hn::IfThenElse(rest, load_first(d, x + whole, left), lowest) : lowest;
-  V top = tail, second = lowest;
-  Index j = 0;
-  for (; j + 2 * lanes <= whole; j += 2 * lanes) {
-    top = hn::Max(top, load(d, x + j));
-    second = hn::Max(second, load(d, x + j + lanes));
-  }
-  if (j < whole) top = hn::Max(top, load(d, x + j));
-  const float maximum = hn::GetLane(hn::MaxOfLanes(d, hn::Max(top, second)));
-  const V m = hn::Set(d, maximum);
-  V even = whole < n ? exp_of_negative(d, hn::Sub(tail, m)) : hn::Zero(d), odd = hn::Zero(d);
-  // If the maximum is -inf, lanes past the end give NaN (-inf - -inf): clear them.
-  if (whole < n) even = hn::IfThenElseZero(rest, even);
-  for (j = 0; j + 2 * lanes <= whole; j += 2 * lanes) {
-    even = hn::Add(even, exp_of_negative(d, hn::Sub(load(d, x + j), m)));
-    odd = hn::Add(odd, exp_of_negative(d, hn::Sub(load(d, x + j + lanes), m)));
-  }
-  if (j < whole) even = hn::Add(even, exp_of_negative(d, hn::Sub(load(d, x + j), m)));
-  return {maximum, std::log(hn::GetLane(hn::SumOfLanes(d, hn::Add(even, odd))))};
-}
 
 void losses(const ops::CrossEntropyArgs& args) {
   with_storage(args.logits.dtype(), [&]<class S>(S) {

@@ -1,9 +1,6 @@
 // Gradient of the weighted cross-entropy on the CPU.
 #include "ops/cross_entropy_backward.hpp"
 
-#include <algorithm>
-#include <cmath>
-
 #include "kernels/cpu/elementwise.hpp"
 #include "runtime/registry.hpp"
 
@@ -12,24 +9,13 @@
 #endif
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
-#include "kernels/cpu/functions-inl.hpp"
+#include "kernels/cpu/cross_entropy-inl.hpp"
 #include "kernels/cpu/storage-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace assay::cpu::of_cross_entropy_backward::HWY_NAMESPACE {
 using namespace cpu::HWY_NAMESPACE;
 namespace {
-
-/// dx[j] = scale exp(x[j] - logsumexp). Consistent inputs satisfy x[j] <= logsumexp up to rounding; an inconsistent
-/// input beyond exp's range gives infinity.
-template <class S>
-void scaled_softmax(const S* x, Index n, float logsumexp, float scale, S* dx) {
-  const hn::ScalableTag<float> d;
-  const auto shift = hn::Set(d, logsumexp), factor = hn::Set(d, scale);
-  for_each_vector(d, n, [&](Index j, std::size_t count) {
-    store_first(d, hn::Mul(exp_of(d, hn::Sub(load_first(d, x + j, count), shift)), factor), dx + j, count);
-  });
-}
 
 void gradients(const ops::CrossEntropyBackwardArgs& args) {
   const float share = args.dtotal(0) / args.normalizer(0);
@@ -39,8 +25,7 @@ void gradients(const ops::CrossEntropyBackwardArgs& args) {
       S* const dx = row_of<S>(args.dlogits, i);
       const Index y = args.targets(i);
       const float scale = args.weights(y) * (args.dloss(i) + share);
-      scaled_softmax(x, args.classes, args.logsumexp(i), scale, dx);
-      dx[y] = narrow<S>((std::exp(widen(x[y]) - args.logsumexp(i)) - 1.0F) * scale);
+      logit_gradients(x, args.classes, y, args.logsumexp(i), scale, dx);
     }
   });
 }

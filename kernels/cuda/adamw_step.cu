@@ -1,6 +1,7 @@
 // One step of AdamW, four parameters a thread, and a copy of the parameters in the format of a model.
 #include "kernels/adamw_constants.hpp"
 #include "kernels/cuda/block_reduce.cuh"
+#include "kernels/cuda/rows.cuh"
 #include "runtime/registry.hpp"
 // After launch.hpp, which names the namespace.
 #include "kernels/cuda/storage.cuh"
@@ -54,16 +55,15 @@ __global__ void __launch_bounds__(256) adamw_kernel(AdamwVectors<S> a) {
   const Index n = a.n;
   const Index i = (Index{blockIdx.x} * blockDim.x + threadIdx.x) * 4;
   if (i >= n) return;
-  float4 p = load4(a.p, n, i, p_aligned, 0.0f), m = load4(a.m, n, i, m_aligned, 0.0f),
-         v = load4(a.v, n, i, v_aligned, 0.0f);
-  const float4 g = load4(a.g, n, i, g_aligned, 0.0f);
+  float4 p = load4(a.p, i, n, p_aligned), m = load4(a.m, i, n, m_aligned), v = load4(a.v, i, n, v_aligned);
+  const float4 g = load4(a.g, i, n, g_aligned);
   adamw_element(a.c, p.x, m.x, v.x, g.x);
   adamw_element(a.c, p.y, m.y, v.y, g.y);
   adamw_element(a.c, p.z, m.z, v.z, g.z);
   adamw_element(a.c, p.w, m.w, v.w, g.w);
-  store4(a.p, n, i, p_aligned, p);
-  store4(a.m, n, i, m_aligned, m);
-  store4(a.v, n, i, v_aligned, v);
+  store4(a.p, i, n, p_aligned, p);
+  store4(a.m, i, n, m_aligned, m);
+  store4(a.v, i, n, v_aligned, v);
   if (a.rounded != nullptr) store_rounded(a.rounded, n, i, p);
 }
 

@@ -1,63 +1,14 @@
 // Attention with an online softmax: a warp per query, tiles of 64 queries by 64 keys, and tensor cores, 16 queries a
-// warp.
+// warp; and the kernel of attention_wgmma.cuh.
 #include "ops/attention.hpp"
 
-#include "kernels/cuda/attention_mma.cuh"
+#include "kernels/cuda/attention_wgmma.cuh"
 
 namespace assay::ASSAY_CUDA_NAMESPACE::of_attention {
 namespace {
 
+using attention_query::attend_query, attention_query::seen_by;
 using ops::AttentionArgs;
-
-/// Returns the number of keys that query i of sequence b sees.
-template <class S>
-__device__ Index seen_by(const Attention<S>& a, Index b, Index i) {
-  return keys_seen(a.causal, a.lengths[b], a.starts[b], i);
-}
-
-/// Computes one query by a warp: lanes split the scores 32 keys at a time, then the elements of the mean.
-template <class S>
-__device__ void attend_query(const Attention<S>& a, Index b, Index h, Index i) {
-  const int lane = static_cast<int>(threadIdx.x) % 32;
-  const Index g = h / a.group;
-  const Index keys = seen_by(a, b, i);
-  const S* const q = a.q.at(b, i, h);
-  float sums[kLargestD / 32] = {}, largest = -INFINITY, total = 0.0f;
-  for (Index first = 0; first < keys; first += 32) {
-    const Index j = first + lane;
-    float score = -INFINITY;
-    if (j < keys) {
-      const S* const k = a.k.at(b, j, g);
-      float dot = 0.0f;
-      for (Index c = 0; c < a.d; ++c) dot += load(q[c]) * load(k[c]);
-      score = dot * a.scale;
-    }
-    const Larger larger;
-    const float grown = larger(largest, across<Larger>(score, 32));
-    const float shift = grown == -INFINITY ? 0.0f : grown;
-    const float weight = j < keys ? expf(score - shift) : 0.0f;
-    if (largest < grown && largest > -INFINITY) {
-      const float factor = expf(largest - grown);
-      total *= factor;
-      for (float& sum : sums) sum *= factor;
-    }
-    largest = grown;
-    total += across<Plus>(weight, 32);
-    for (int n = 0; n < 32 && first + n < keys; ++n) {
-      const float of_key = __shfl_sync(0xffffffffU, weight, n);
-      const S* const v = a.v.at(b, first + n, g);
-#pragma unroll
-      for (int e = 0; e < kLargestD / 32; ++e)
-        if (lane + 32 * e < a.d) sums[e] += of_key * load(v[lane + 32 * e]);
-    }
-  }
-  const bool nothing = total == 0.0f;
-  S* const y = a.y.at(b, i, h);
-#pragma unroll
-  for (int e = 0; e < kLargestD / 32; ++e)
-    if (lane + 32 * e < a.d) store(y[lane + 32 * e], nothing ? 0.0f : sums[e] / total);
-  if (lane == 0) *a.logsumexp.at(b, i, h) = nothing ? -INFINITY : largest + logf(total);
-}
 
 template <class S>
 __global__ void __launch_bounds__(32 * kWarpQueries) attention_warp(Attention<S> a) {
@@ -328,6 +279,36 @@ KernelRegistration add_mma(std::string_view id) {
        .priority = 2});
 }
 
+std::optional<std::string> refuse_by_boxes(const AttentionArgs& args) {
+  if (auto why = refuse(args)) return why;
+  if (auto why = hopper::refuse_device()) return why;
+  return args.q.dtype() == DType::f16 ? by_wgmma::refuse(attention_of<Half>(args))
+                                      : by_wgmma::refuse(attention_of<BFloat16>(args));
+}
+
+template <class S>
+void run_wgmma(const AttentionArgs& args, Device& device) {
+  by_wgmma::run(attention_of<S>(args), device);
+}
+
+template <class S>
+KernelRegistration add_wgmma(std::string_view id) {
+  Arithmetic arithmetic = mma_arithmetic<S>();
+  arithmetic.online_tile = by_wgmma::Plan<128>::kKeys;
+  // A flushed weight is far below what f16 holds.
+  arithmetic.flushes_subnormals = std::is_same_v<S, BFloat16>;
+  return KernelRegistration(
+      {.id = id,
+       .arithmetic = arithmetic,
+       .storage = dtype_of<S>,
+       .summary = "16-bit tensor cores (wgmma m64n128k16), 128 queries by 128 keys, a warp that copies and two "
+                  "warpgroups of 64 queries, two stages of tensor copies, products beside the next softmax",
+       .run = &run_typed<AttentionArgs, &run_wgmma<S>>,
+       .refuse = &refuse_typed<AttentionArgs, &refuse_by_boxes>,
+       .priority = 3,
+       .limits = &by_wgmma::heads_of_whole_boxes<5>()});
+}
+
 const KernelRegistration registrations[] = {
     add_warp<float>("attention/" ASSAY_CUDA_NAME "/warp"),
     add_warp<Half>("attention/" ASSAY_CUDA_NAME "/warp_f16"),
@@ -338,6 +319,8 @@ const KernelRegistration registrations[] = {
     add_mma<float>("attention/" ASSAY_CUDA_NAME "/mma_tf32x3"),
     add_mma<Half>("attention/" ASSAY_CUDA_NAME "/mma_f16"),
     add_mma<BFloat16>("attention/" ASSAY_CUDA_NAME "/mma_bf16"),
+    add_wgmma<Half>("attention/" ASSAY_CUDA_NAME "/wgmma_f16"),
+    add_wgmma<BFloat16>("attention/" ASSAY_CUDA_NAME "/wgmma_bf16"),
 };
 
 }  // namespace

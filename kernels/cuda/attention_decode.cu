@@ -12,18 +12,18 @@ namespace {
 
 using ops::AttentionDecodeArgs;
 
-constexpr int kDecodeThreads = 128;  ///< per block; one warp if the cache has few places of narrow heads
+constexpr int kDecodeThreads = 256;  ///< per block; one warp if the cache has few places of narrow heads
 constexpr Index kWarpPlaces = 32, kWarpHead = 128;
 constexpr int kPlaces = 64;       ///< per tile
 constexpr int kLanesOfKey = 8;    ///< threads that share a dot product
 constexpr int kHeadVectors = 64;  ///< groups of four elements in the widest head
-constexpr Index kMaxSplits = 64, kMinSplit = 2 * kPlaces;
+constexpr Index kMaxSplits = 128;
 
 /// Returns the number of places per block, in whole tiles. The capacity alone determines it, and so the order of every
 /// sum.
 Index split_of(Index capacity) {
   const Index even = (capacity + kMaxSplits - 1) / kMaxSplits;
-  return std::max(kMinSplit, (even + kPlaces - 1) / kPlaces * kPlaces);
+  return std::max<Index>(1, (even + kPlaces - 1) / kPlaces) * kPlaces;
 }
 
 /// Appends k and v [batch, kv_heads, d] at place lengths[b] of the caches [batch, capacity, kv_heads, d]; then y[b,h] =
@@ -50,9 +50,10 @@ __device__ float reduce_warp(float value) {
 }
 
 /// Block (split, chunk of a group, sequence): kHeads heads that share keys and values against the split's places, with
-/// an online softmax by tiles. The new row is read from k and v: other blocks may not see it in the cache yet.
+/// an online softmax by tiles. The new row is read from k and v: other blocks may not see it in the cache yet. The
+/// first tile is prefetched while the previous kernel ends; none writes lengths.
 template <class S, int kHeads, int kThreads>
-__global__ void __launch_bounds__(kThreads) decode_split_kernel(DecodeCall<S> a) {
+__global__ void __launch_bounds__(kThreads, 1) decode_split_kernel(DecodeCall<S> a) {
   ASSAY_SHARED(float4, query, [kHeads][kHeadVectors]);
   ASSAY_SHARED(float, weight, [kHeads][kPlaces]);
   ASSAY_SHARED(float, rescale, [kHeads]);
@@ -61,9 +62,17 @@ __global__ void __launch_bounds__(kThreads) decode_split_kernel(DecodeCall<S> a)
   const Index b = blockIdx.z, last = a.lengths[b];
   const Index from = blockIdx.x * a.split;
   const Index end = last + 1;
-  if (from >= end) return;  // whole blocks
   const Index to = from + a.split < end ? from + a.split : end;
   const Index g = blockIdx.y / a.chunks, in_group = blockIdx.y % a.chunks * kHeads;
+  let_next_begin();
+  constexpr Index kLine = 128 / sizeof(S);
+  const Index lines = (a.d + kLine - 1) / kLine, ahead = min(to - from, Index{kPlaces});
+  for (Index e = own; e < ahead * lines; e += kThreads) {
+    prefetch(a.k_cache.at(b, from + e / lines, g) + e % lines * kLine);
+    prefetch(a.v_cache.at(b, from + e / lines, g) + e % lines * kLine);
+  }
+  await_previous();
+  if (from >= end) return;  // whole blocks
   const int heads = static_cast<int>(a.group - in_group < kHeads ? a.group - in_group : kHeads);
   const auto head = [&](int h) { return g * a.group + in_group + h; };
   const S* const new_key = a.k.at(b, 0, g);
@@ -182,12 +191,16 @@ template <class S>
 __global__ void __launch_bounds__(kHeadVectors) decode_combine_kernel(DecodeCall<S> a) {
   const Index h = blockIdx.x, b = blockIdx.y;
   const Index splits = a.lengths[b] / a.split + 1, first = (b * a.heads + h) * a.splits;
+  let_next_begin();
+  await_previous();
   float largest = -INFINITY, total = 0.0f;
+#pragma unroll 8
   for (Index s = 0; s < splits; ++s) largest = Larger{}(largest, a.stats[first + s].x);
   const float shift = largest == -INFINITY ? 0.0f : largest;
   const Index column = Index{threadIdx.x} * 4;
   if (column >= a.d) return;
   float4 sum = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+#pragma unroll 8
   for (Index s = 0; s < splits; ++s) {
     const float2 of = a.stats[first + s];
     const float factor = expf(of.x - shift);
@@ -242,14 +255,14 @@ void run(const AttentionDecodeArgs& args, Device& device) {
     a.chunks = (a.group + kHeads - 1) / kHeads;
     const dim3 grid(static_cast<unsigned>(a.splits), static_cast<unsigned>(args.kv_heads * a.chunks), sequences);
     if (args.capacity <= kWarpPlaces && a.d <= kWarpHead)
-      launch(&decode_split_kernel<S, kHeads, 32>, {grid, dim3(32)}, device, a);
-    else launch(&decode_split_kernel<S, kHeads, kDecodeThreads>, {grid, dim3(kDecodeThreads)}, device, a);
+      launch_overlapping(&decode_split_kernel<S, kHeads, 32>, {grid, dim3(32)}, device, a);
+    else launch_overlapping(&decode_split_kernel<S, kHeads, kDecodeThreads>, {grid, dim3(kDecodeThreads)}, device, a);
   };
   if (a.group == 1) split(std::integral_constant<int, 1>{});
   else if (a.group <= 4) split(std::integral_constant<int, 4>{});
   else split(std::integral_constant<int, 8>{});
-  launch(&decode_combine_kernel<S>, {dim3(static_cast<unsigned>(args.heads), sequences), dim3(a.d <= 128 ? 32U : 64U)},
-         device, a);
+  launch_overlapping(&decode_combine_kernel<S>,
+                     {dim3(static_cast<unsigned>(args.heads), sequences), dim3(a.d <= 128 ? 32U : 64U)}, device, a);
 }
 
 std::optional<std::string> refuse(const AttentionDecodeArgs& args) { return refuse_grid("batch", args.batch, 1); }

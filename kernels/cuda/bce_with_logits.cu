@@ -1,5 +1,6 @@
 // Binary cross-entropy of logits, one block per row.
 #include "kernels/cuda/block_reduce.cuh"
+#include "kernels/cuda/rows.cuh"
 #include "ops/bce_with_logits.hpp"
 #include "runtime/registry.hpp"
 
@@ -34,8 +35,8 @@ __global__ void __launch_bounds__(256) bce_row_kernel(Labels c) {
   const Index n = c.classes;
   float sum = 0.0f;
   for (Index j = Index{threadIdx.x} * 4; j < n; j += Index{blockDim.x} * 4) {
-    const float4 vx = load4(x, n, j, x_aligned, 0.0f), vt = load4(t, n, j, t_aligned, 1.0f),
-                 vw = load4(c.pos_weight, n, j, w_aligned, 0.0f);
+    const float4 vx = load4(x, j, n, x_aligned), vt = load4(t, j, n, t_aligned, 1.0f),
+                 vw = load4(c.pos_weight, j, n, w_aligned);
     sum += (label_loss(vx.x, vt.x, vw.x) + label_loss(vx.y, vt.y, vw.y)) +
            (label_loss(vx.z, vt.z, vw.z) + label_loss(vx.w, vt.w, vw.w));
   }

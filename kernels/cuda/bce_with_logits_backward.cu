@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "kernels/cuda/block_reduce.cuh"
+#include "kernels/cuda/rows.cuh"
 #include "ops/bce_with_logits_backward.hpp"
 #include "runtime/registry.hpp"
 
@@ -33,16 +34,16 @@ __global__ void __launch_bounds__(256) bce_backward_kernel(LabelGradient c) {
   const Index n = c.classes;
   const Index first = (Index{blockIdx.x} * blockDim.x + threadIdx.x) * 4;
   if (first >= n) return;
-  const float4 w = load4(c.pos_weight, n, first, aligned16(c.pos_weight), 0.0f);
+  const float4 w = load4(c.pos_weight, first, n, aligned16(c.pos_weight), 0.0f);
   for (Index row = blockIdx.y; row < c.rows; row += gridDim.y) {
     const float* const x = c.logits + row * c.ld;
     const float* const t = c.targets + row * c.targets_ld;
     float* const dx = c.dlogits + row * c.dld;
     const float share = c.dloss[row] / static_cast<float>(c.classes);
-    const float4 vx = load4(x, n, first, aligned16(x), 0.0f), vt = load4(t, n, first, aligned16(t), 0.0f);
+    const float4 vx = load4(x, first, n, aligned16(x), 0.0f), vt = load4(t, first, n, aligned16(t), 0.0f);
     const float4 g = make_float4(label_gradient(vx.x, vt.x, w.x, share), label_gradient(vx.y, vt.y, w.y, share),
                                  label_gradient(vx.z, vt.z, w.z, share), label_gradient(vx.w, vt.w, w.w, share));
-    store4(dx, n, first, aligned16(dx), g);
+    store4(dx, first, n, aligned16(dx), g);
   }
 }
 

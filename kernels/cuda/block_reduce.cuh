@@ -35,26 +35,6 @@ inline unsigned row_threads(Index n, Index each) {
   return static_cast<unsigned>(wanted <= 32 ? 32 : wanted >= 256 ? 256 : (wanted + 31) / 32 * 32);
 }
 
-/// Returns elements first .. first + 3 of a row of n, with `beyond` past its end. Loads 16 bytes at once if the row is
-/// so aligned; alignment does not change the elements, nor any order of evaluation.
-__device__ inline float4 load4(const float* row, Index n, Index first, bool aligned, float beyond) {
-  if (first + 3 < n) {
-    if (aligned) return *reinterpret_cast<const float4*>(row + first);
-    return make_float4(row[first], row[first + 1], row[first + 2], row[first + 3]);
-  }
-  return make_float4(first < n ? row[first] : beyond, first + 1 < n ? row[first + 1] : beyond,
-                     first + 2 < n ? row[first + 2] : beyond, beyond);
-}
-__device__ inline void store4(float* row, Index n, Index first, bool aligned, float4 v) {
-  if (first + 3 < n && aligned) {
-    *reinterpret_cast<float4*>(row + first) = v;
-    return;
-  }
-  if (first < n) row[first] = v.x;
-  if (first + 1 < n) row[first + 1] = v.y;
-  if (first + 2 < n) row[first + 2] = v.z;
-  if (first + 3 < n) row[first + 3] = v.w;
-}
 __device__ inline bool aligned16(const float* row) { return reinterpret_cast<std::uintptr_t>(row) % 16 == 0; }
 
 }  // namespace assay::ASSAY_CUDA_NAMESPACE

@@ -20,6 +20,8 @@ template <class S, bool vectors>
 __global__ void __launch_bounds__(kRowThreads) append_kernel(Append<S> a) {
   constexpr Index kWidth = vectors ? 4 : 1;
   const Index heads = a.batch * a.rows * a.heads;
+  let_next_begin();
+  await_previous();
   for (Index at = Index{blockIdx.x} * blockDim.y + threadIdx.y; at < heads; at += Index{gridDim.x} * blockDim.y) {
     const Index g = at % a.heads, i = at / a.heads % a.rows, b = at / a.heads / a.rows;
     const S* const from = a.x.at(b, i, g);
@@ -61,7 +63,7 @@ void run(const ops::CacheAppendArgs& args, Device& device) {
   while (wide < 64 && wide < chunks) wide *= 2;
   const dim3 block(wide, kRowThreads / wide);
   const dim3 grid(static_cast<unsigned>(std::min<Index>((heads + block.y - 1) / block.y, Index{1} << 24)));
-  launch(vectors ? &append_kernel<S, true> : &append_kernel<S, false>, {grid, block}, device, a);
+  launch_overlapping(vectors ? &append_kernel<S, true> : &append_kernel<S, false>, {grid, block}, device, a);
 }
 
 template <class S>

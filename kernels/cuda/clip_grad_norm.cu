@@ -13,8 +13,8 @@ __global__ void __launch_bounds__(256) clip_kernel(Index n, float* g, const floa
   const float by = limit / divisor;
   const bool aligned = aligned16(g);
   for (Index i = (Index{blockIdx.x} * blockDim.x + threadIdx.x) * 4; i < n; i += Index{gridDim.x} * blockDim.x * 4) {
-    const float4 v = load4(g, n, i, aligned, 0.0f);
-    store4(g, n, i, aligned, make_float4(v.x * by, v.y * by, v.z * by, v.w * by));
+    const float4 v = load4(g, i, n, aligned);
+    store4(g, i, n, aligned, make_float4(v.x * by, v.y * by, v.z * by, v.w * by));
   }
 }
 

@@ -1,7 +1,7 @@
 // Gradient of the weighted cross-entropy, one pass over the logits.
 #include <algorithm>
 
-#include "kernels/cuda/rows.cuh"
+#include "kernels/cuda/cross_entropy.cuh"
 #include "ops/cross_entropy_backward.hpp"
 #include "runtime/registry.hpp"
 
@@ -35,10 +35,7 @@ __global__ void __launch_bounds__(256) cross_entropy_backward_kernel(CrossEntrop
     const Index y = c.targets[row];
     const float scale = c.weights[y] * (c.dloss[row] + share), shift = c.logsumexp[row];
     const float4 v = load4<S>(x, first, n, c.aligned);
-    const auto term = [&](float logit, Index j) {
-      const float p = expf(logit - shift);
-      return (j == y ? p - 1.0f : p) * scale;
-    };
+    const auto term = [&](float logit, Index j) { return logit_gradient(logit, shift, j == y, scale); };
     const float4 g = make_float4(term(v.x, first), term(v.y, first + 1), term(v.z, first + 2), term(v.w, first + 3));
     store4<S>(dx, first, n, c.d_aligned, g);
   }

@@ -38,6 +38,8 @@ template <class F, int inputs, class S, class Last, bool vectors>
 __global__ void __launch_bounds__(256) map_kernel(Map<inputs, S, Last> a, F f) {
   constexpr Index kWidth = vectors ? 4 : 1;
   const Index column_step = Index{gridDim.x} * blockDim.x * kWidth, row_step = Index{gridDim.y} * blockDim.y;
+  let_next_begin();
+  await_previous();
   for (Index i = Index{blockIdx.y} * blockDim.y + threadIdx.y; i < a.m; i += row_step)
     for (Index j = (Index{blockIdx.x} * blockDim.x + threadIdx.x) * kWidth; j < a.n; j += column_step) {
       float x[inputs];
@@ -91,8 +93,8 @@ void map(Map<inputs, S, Last> a, const F& f, Device& device) {
   const dim3 block(wide, 256 / wide);
   const dim3 grid(static_cast<unsigned>(std::min<Index>((chunks + wide - 1) / wide, Index{1} << 24)),
                   static_cast<unsigned>(std::min<Index>((a.m + block.y - 1) / block.y, 65535)));
-  launch(vectors ? &map_kernel<F, inputs, S, Last, true> : &map_kernel<F, inputs, S, Last, false>, {grid, block},
-         device, a, f);
+  launch_overlapping(vectors ? &map_kernel<F, inputs, S, Last, true> : &map_kernel<F, inputs, S, Last, false>,
+                     {grid, block}, device, a, f);
 }
 
 /// Returns the leading dimension of a row-major matrix; the stride of a single row is meaningless.

@@ -21,6 +21,8 @@ template <class S, bool vectors>
 __global__ void __launch_bounds__(256) gather_kernel(Gather<S> a) {
   constexpr Index kWidth = vectors ? 4 : 1;
   const Index token_step = Index{gridDim.y} * blockDim.y, column_step = Index{gridDim.x} * blockDim.x * kWidth;
+  let_next_begin();
+  await_previous();
   for (Index t = Index{blockIdx.y} * blockDim.y + threadIdx.y; t < a.tokens; t += token_step) {
     const Index row = a.ids[t] * a.table_ld;
     for (Index j = (Index{blockIdx.x} * blockDim.x + threadIdx.x) * kWidth; j < a.columns; j += column_step) {
@@ -56,7 +58,7 @@ void run(const ops::EmbeddingArgs& args, Device& device) {
   const dim3 block(wide, 256 / wide);
   const dim3 grid(blocks_for(chunks, wide),
                   static_cast<unsigned>(std::min<Index>((a.tokens + block.y - 1) / block.y, 65535)));
-  launch(vectors ? &gather_kernel<S, true> : &gather_kernel<S, false>, {grid, block}, device, a);
+  launch_overlapping(vectors ? &gather_kernel<S, true> : &gather_kernel<S, false>, {grid, block}, device, a);
 }
 
 template <class S>

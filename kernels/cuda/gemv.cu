@@ -97,12 +97,24 @@ __global__ void __launch_bounds__(256) thread_per_row_kernel(MatrixVector<S> v) 
   if (row < v.m) store(v.y[row * v.y_step], partial_sum(v, row, 0, 1));
 }
 
+/// Prefetches a lane's first words of a row while the previous kernel ends.
+template <class S>
+__device__ inline void prefetch_words(const MatrixVector<S>& v, Index row, Index lane) {
+  constexpr int kWords = 4;
+#pragma unroll
+  for (int i = 0; i < kWords; ++i)
+    if (const Index p = kWord<S> * (lane + 32 * i); p < v.k) prefetch(v.a + row * v.a_ld + p);
+}
+
 /// Each warp sums one row: lane l takes words l, l + 32, .., then the warp reduces by a tree over the lanes.
 template <class S>
 __global__ void __launch_bounds__(256) warp_per_row_kernel(MatrixVector<S> v) {
   const Index row = (Index{blockIdx.x} * blockDim.x + threadIdx.x) / 32;
-  if (row >= v.m) return;  // the whole warp
   const Index lane = threadIdx.x % 32;
+  let_next_begin();
+  if (row < v.m) prefetch_words(v, row, lane);
+  await_previous();
+  if (row >= v.m) return;  // the whole warp
   const float sum = warp_sum(partial_sum_of_words(v, row, lane, 32));
   if (lane == 0) store(v.y[row * v.y_step], sum);
 }
@@ -129,7 +141,7 @@ void thread_per_row(const MatrixVector<S>& v, Device& device) {
 
 template <class S>
 void warp_per_row(const MatrixVector<S>& v, Device& device) {
-  launch(&warp_per_row_kernel<S>, {dim3(blocks_for(v.m, 8)), dim3(256)}, device, v);
+  launch_overlapping(&warp_per_row_kernel<S>, {dim3(blocks_for(v.m, 8)), dim3(256)}, device, v);
 }
 
 /// Uses at most 256 threads, in whole warps: a partial warp could not take part in shuffles.

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "kernels/cuda/block_reduce.cuh"
+#include "kernels/cuda/rows.cuh"
 
 namespace assay::ASSAY_CUDA_NAMESPACE {
 
@@ -24,7 +25,7 @@ __global__ void __launch_bounds__(256) squares_kernel(GradNorm a) {
   const bool aligned = aligned16(a.g);
   float sum = 0.0f;
   for (Index i = (Index{blockIdx.x} * blockDim.x + threadIdx.x) * 4; i < a.n; i += Index{gridDim.x} * blockDim.x * 4) {
-    const float4 v = load4(a.g, a.n, i, aligned, 0.0f);
+    const float4 v = load4(a.g, i, a.n, aligned);
     sum += (v.x * v.x + v.y * v.y) + (v.z * v.z + v.w * v.w);
   }
   sum = block_reduce(sum, Add{}, sums);

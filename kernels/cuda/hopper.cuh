@@ -3,6 +3,7 @@
 // (need_hopper). Source: PTX ISA, "mbarrier", "cp.async.bulk.tensor", "wgmma", "setmaxnreg", "bar".
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <type_traits>
@@ -93,10 +94,27 @@ __device__ inline void copy_box(void* shared, const TensorMap& map, Barrier& bar
         : "memory");
 }
 
+/// The same from a matrix of a tensor of four axes: coordinates from the innermost axis on.
+__device__ inline void copy_box(void* shared, const TensorMap& map, Barrier& barrier, int column, int row, int third,
+                                int fourth) {
+  if constexpr (!kHasInstructions) __trap();
+  else
+    asm volatile(
+        "cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5, %6}], "
+        "[%2];" ::"r"(shared_address(shared)),
+        "l"(&map), "r"(shared_address(&barrier)), "r"(column), "r"(row), "r"(third), "r"(fourth)
+        : "memory");
+}
+
 /// Waits for `threads` threads of the block at barrier `id`; 0 is that of __syncthreads().
 __device__ inline void named_barrier(unsigned id, unsigned threads) {
   if constexpr (!kHasInstructions) __trap();
   else asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
+}
+/// Counts as one of these threads, and does not wait.
+__device__ inline void arrive_at_named_barrier(unsigned id, unsigned threads) {
+  if constexpr (!kHasInstructions) __trap();
+  else asm volatile("bar.arrive %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }
 
 /// Changes the registers of each thread of a warpgroup, whose warps all call it.
@@ -119,10 +137,17 @@ __device__ inline void pin(float (&sums)[count]) {
 #pragma unroll
   for (int i = 0; i < count; ++i) asm volatile("" : "+f"(sums[i])::"memory");
 }
-/// Orders accesses to registers before those of later products. Between writing `sums` and the first product.
-template <int count>
-__device__ inline void fence_products(float (&sums)[count]) {
-  pin(sums);
+template <int steps>
+__device__ inline void pin(unsigned (&a)[steps][4]) {
+#pragma unroll
+  for (int i = 0; i < steps; ++i)
+    asm volatile("" : "+r"(a[i][0]), "+r"(a[i][1]), "+r"(a[i][2]), "+r"(a[i][3])::"memory");
+}
+/// Orders accesses to registers before those of later products. Between writing sums or left operands and the first
+/// product.
+template <class... Registers>
+__device__ inline void fence_products(Registers&... written) {
+  (pin(written), ...);
   if constexpr (!kHasInstructions) __trap();
   else asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 }
@@ -137,10 +162,10 @@ __device__ inline void wait_products() {
   if constexpr (!kHasInstructions) __trap();
   else asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(groups) : "memory");
 }
-/// Waits for all groups, after which `sums` may be read.
-template <int count>
+/// Waits for all groups except the last `groups`, after which the `sums` of the others may be read.
+template <int groups = 0, int count>
 __device__ inline void complete_products(float (&sums)[count]) {
-  wait_products<0>();
+  wait_products<groups>();
   pin(sums);
 }
 
@@ -273,10 +298,17 @@ inline void wait(Barrier& barrier, unsigned parity, Site site = Site::current())
 inline void fence_proxy_async() { cuda_host::fence_proxy_async(); }
 inline void copy_box(void* shared, const TensorMap& map, Barrier& barrier, int column, int row,
                      Site site = Site::current()) {
-  cuda_host::copy_box(shared, map, &barrier.bits, column, row, site);
+  cuda_host::copy_box(shared, map, &barrier.bits, {column, row, 0, 0}, site);
+}
+inline void copy_box(void* shared, const TensorMap& map, Barrier& barrier, int column, int row, int third, int fourth,
+                     Site site = Site::current()) {
+  cuda_host::copy_box(shared, map, &barrier.bits, {column, row, third, fourth}, site);
 }
 inline void named_barrier(unsigned id, unsigned threads, Site site = Site::current()) {
   cuda_host::named_barrier(id, threads, site);
+}
+inline void arrive_at_named_barrier(unsigned id, unsigned threads, Site site = Site::current()) {
+  cuda_host::arrive_at_named_barrier(id, threads, site);
 }
 template <int count>
 void release_registers() {
@@ -286,8 +318,8 @@ template <int count>
 void take_registers() {
   static_assert(count >= 24 && count <= 256 && count % 8 == 0);
 }
-template <int count>
-void fence_products(float (&)[count]) {
+template <class... Registers>
+void fence_products(Registers&...) {
   cuda_host::wgmma_fence();
 }
 inline void commit_products() { cuda_host::wgmma_commit(); }
@@ -295,9 +327,9 @@ template <int groups>
 void wait_products(Site site = Site::current()) {
   cuda_host::wgmma_wait(groups, site);
 }
-template <int count>
+template <int groups = 0, int count>
 void complete_products(float (&)[count], Site site = Site::current()) {
-  cuda_host::wgmma_wait(0, site);
+  cuda_host::wgmma_wait(groups, site);
 }
 template <class S>
 constexpr cuda_host::MmaInputs kInputs =
@@ -369,16 +401,17 @@ std::optional<std::string> refuse_boxes(const std::string& matrix, const S* firs
          "for tensor copies";
 }
 
-/// Describes rows x columns elements at `first`, `ld` apart, for boxes of `box_rows` rows of kRowBytes. Throws
-/// DeviceError if the driver refuses it.
-template <class S>
-TensorMap tensor_map(const S* first, Index rows, Index columns, Index ld, unsigned box_rows,
+/// Describes a tensor of `axes` axes, whose extents go from the innermost on and whose steps (in elements) from the
+/// second, for boxes of `box_rows` rows of kRowBytes. Throws DeviceError if the driver refuses it.
+template <class S, int axes>
+TensorMap tensor_map(const S* first, const Index (&extents)[axes], const Index (&steps)[axes - 1], unsigned box_rows,
                      [[maybe_unused]] Device& device) {
-  static_assert(sizeof(S) == 2);
-  if (rows == 0 || columns == 0) return {};  // has no boxes
-  const auto height = static_cast<std::uint64_t>(rows), width = static_cast<std::uint64_t>(columns);
-  const std::uint64_t row_bytes = static_cast<std::uint64_t>(ld) * sizeof(S);
+  static_assert(sizeof(S) == 2 && axes <= 4);
+  if (std::ranges::find(extents, 0) != std::ranges::end(extents)) return {};  // has no boxes
   constexpr unsigned kBoxColumns = kRowBytes / sizeof(S);
+  std::uint64_t sizes[4] = {1, 1, 1, 1}, step_bytes[3] = {};
+  for (int i = 0; i < axes; ++i) sizes[i] = static_cast<std::uint64_t>(extents[i]);
+  for (int i = 0; i + 1 < axes; ++i) step_bytes[i] = static_cast<std::uint64_t>(steps[i]) * sizeof(S);
 #if defined(__CUDACC__)
   auto& cuda = static_cast<CudaDevice&>(device);
   if (cuda.preparing()) return {};  // tensors may have no memory, and nothing is launched
@@ -392,17 +425,27 @@ TensorMap tensor_map(const S* first, Index rows, Index columns, Index ld, unsign
     return reinterpret_cast<decltype(&cuTensorMapEncodeTiled)>(found);
   }();
   TensorMap map;
-  const cuuint64_t extents[] = {width, height}, strides[] = {row_bytes};
-  const cuuint32_t box[] = {kBoxColumns, box_rows}, steps[] = {1, 1};
+  const cuuint32_t box[] = {kBoxColumns, box_rows, 1, 1}, traversal[] = {1, 1, 1, 1};
   const CUresult result =
-      encode(&map, std::is_same_v<S, Half> ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16 : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2,
-             const_cast<S*>(first), extents, strides, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE,
+      encode(&map, std::is_same_v<S, Half> ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16 : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, axes,
+             const_cast<S*>(first), reinterpret_cast<const cuuint64_t*>(sizes),
+             reinterpret_cast<const cuuint64_t*>(step_bytes), box, traversal, CU_TENSOR_MAP_INTERLEAVE_NONE,
              CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   cuda.check("cuTensorMapEncodeTiled", static_cast<cudaError_t>(result));
   return map;
 #else
-  return {reinterpret_cast<const std::byte*>(first), width, height, row_bytes, kBoxColumns, box_rows, sizeof(S)};
+  return {reinterpret_cast<const std::byte*>(first),
+          {sizes[0], sizes[1], sizes[2], sizes[3]},
+          {step_bytes[0], step_bytes[1], step_bytes[2]},
+          kBoxColumns,
+          box_rows,
+          sizeof(S)};
 #endif
+}
+/// The same for rows x columns elements, `ld` apart.
+template <class S>
+TensorMap tensor_map(const S* first, Index rows, Index columns, Index ld, unsigned box_rows, Device& device) {
+  return tensor_map<S, 2>(first, {columns, rows}, {ld}, box_rows, device);
 }
 
 /// launch() for kernels that use this file.

@@ -1,4 +1,6 @@
 // y = W·x for W in Q4_K super-blocks with CUDA.
+#include <cuda_pipeline.h>
+
 #include "kernels/cuda/q4_k.cuh"
 #include "kernels/cuda/rows.cuh"
 #include "ops/q4_k_gemv.hpp"
@@ -12,27 +14,29 @@ struct Q4kGemv {
   Q4kRows blocks;
   const float* x;
   float* y;
-  bool aligned_blocks, aligned_x;  ///< to 16 bytes
+  bool aligned_x;               ///< to 16 bytes
+  int shares = 1, streams = 1;  ///< warps that share a row, each with its own super-blocks; rows at a time
+  int rows_of_block;
 };
 
-constexpr int kThreads = 1024, kWarps = kThreads / 32;
-constexpr int kShares = 2;  ///< warps that share rows, each with its own super-blocks
-constexpr int kRowWarps = kWarps / kShares;
-constexpr int kTileBlocks = 64;   ///< super-blocks of x in shared memory at a time
-constexpr int kBlocksOfWarp = 8;  ///< super-blocks per warp at a time, four lanes each
+constexpr int kWarps = 8;                                               ///< per block, at most
+constexpr int kLotBlocks = 8;                                           ///< super-blocks of a lot, four lanes each
+constexpr int kLotBytes = kLotBlocks * static_cast<int>(q4_k::kBytes);  ///< of one row
+constexpr int kLotFours = kLotBlocks * 64, kLotSums = kLotBlocks * 8;   ///< of x
+constexpr int kPair = 2, kStages = 3;          ///< rows of a warp at a time; pairs of lots in flight
+constexpr int kBlocks = 264, kMostRows = 512;  ///< blocks that occupy an H200, two a multiprocessor; rows of a block
 
-/// x of one tile, zeros past k, and the sums of its sub-blocks. `place` swizzles groups of four values so that the
+/// x of all shares, zeros past k, and the sums of its sub-blocks. `place` swizzles groups of four values so that the
 /// eight lanes that read together, of two adjacent super-blocks and four groups of 64 values, access different banks.
 struct Tile {
-  float4* x;    ///< kTileBlocks * 64; scaled by kUp if all of the tile is usual
-  float* sums;  ///< kTileBlocks * 8
+  float4* x;
+  float* sums;
 };
-constexpr int kTileFours = kTileBlocks * 64, kTileSums = kTileBlocks * 8;
-constexpr std::size_t kTileBytes = kTileFours * sizeof(float4) + kTileSums * sizeof(float);
-/// Scales x so that its product with a code read as a subnormal is normal: 2^-133 2^96 |x| >= 2^-117 for usual x.
-constexpr float kUp = 0x1p96f, kLargestUsual = 0x1p31f, kSmallestUsual = 0x1p-80f;
-
 __device__ inline int place(int f) { return f ^ (f >> 4 & 7); }
+
+/// A code is read in place, as a float: 2^-149 times the number in its bits, which are below the 25th. x is scaled so
+/// that the product is normal: 15 2^-46 |x|, at least 2^-126, for usual x.
+constexpr float kUp = 0x1p103f, kDown = 0x1p46f, kLargestUsual = 0x1p24f, kSmallestUsual = 0x1p-80f;
 
 /// Range of |x| as bits; usual() is false if some x is NaN, too large or too small. Zeros do not count for `least`.
 struct Range {
@@ -48,59 +52,82 @@ struct Range {
   }
 };
 
-/// Loads a tile of x by all threads of the block, in whole warps; contains a barrier, and the caller adds one after.
+/// Loads the x of `shares` lots, from super-block `first` on, by all threads of the block, and ends with a barrier.
 /// Returns true if x is usual.
 __device__ inline bool stage(const Q4kGemv& a, Index first, const Tile& tile) {
-  constexpr int kOwn = kTileFours / kThreads;
-  float4 own[kOwn];
+  constexpr int kInFlight = 8;
+  const int fours = a.shares * kLotFours, threads = static_cast<int>(blockDim.x);
+  const float* const x = a.x + first * q4_k::kValues;
+  const Index left = a.k - first * q4_k::kValues;
+  const bool whole = a.aligned_x && left >= Index{4} * fours;
   Range range;
+#pragma unroll 1
+  for (int begin = static_cast<int>(threadIdx.x); begin < fours; begin += kInFlight * threads) {
+    float4 own[kInFlight];
 #pragma unroll
-  for (int i = 0; i < kOwn; ++i) {
-    const Index p = first * q4_k::kValues + 4 * (static_cast<int>(threadIdx.x) + i * kThreads);
-    own[i] = p < a.k ? load4(a.x, p, a.k, a.aligned_x) : make_float4(0, 0, 0, 0);
-    range.include(own[i].x), range.include(own[i].y), range.include(own[i].z), range.include(own[i].w);
+    for (int i = 0; i < kInFlight; ++i) {
+      const int f = begin + i * threads;
+      own[i] = make_float4(0, 0, 0, 0);
+      if (whole && f < fours) own[i] = reinterpret_cast<const float4*>(x)[f];
+    }
+    if (!whole)
+#pragma unroll
+      for (int i = 0; i < kInFlight; ++i)
+        if (const Index p = Index{4} * (begin + i * threads); p < left) own[i] = load4(x, p, left, a.aligned_x);
+#pragma unroll
+    for (int i = 0; i < kInFlight; ++i) {
+      const float4 v = own[i];
+      const int f = begin + i * threads;
+      range.include(v.x), range.include(v.y), range.include(v.z), range.include(v.w);
+      float sum = (v.x + v.y) + (v.z + v.w);
+#pragma unroll
+      for (int step = 4; step > 0; step /= 2) sum += __shfl_xor_sync(0xffffffffU, sum, step);
+      if (f < fours) tile.x[place(f)] = v;
+      if (f < fours && f % 8 == 0) tile.sums[f / 8] = sum;
+    }
   }
-  const bool usual = __syncthreads_or(!range.usual()) == 0;
-  const float up = usual ? kUp : 1.0f;
-#pragma unroll
-  for (int i = 0; i < kOwn; ++i) {
-    const int f = static_cast<int>(threadIdx.x) + i * kThreads;
-    const float4 v = own[i];
-    float sum = (v.x + v.y) + (v.z + v.w);
-#pragma unroll
-    for (int step = 4; step > 0; step /= 2) sum += __shfl_xor_sync(0xffffffffU, sum, step);
-    tile.x[place(f)] = make_float4(v.x * up, v.y * up, v.z * up, v.w * up);
-    if (f % 8 == 0) tile.sums[f / 8] = sum;
-  }
-  return usual;
+  return __syncthreads_or(!range.usual()) == 0;
 }
 
-/// A lane's part of a super-block: the header, and the 32 bytes of one group of 64 codes.
-struct LanePart {
-  Q4kHeader header;
-  unsigned word[8];
+/// Starts a lane's copies of a lot of `bytes`, of which it has every 32nd word; `aligned`: to 16 bytes.
+template <bool aligned>
+__device__ inline void copy_lot(std::uint8_t* to, const std::uint8_t* from, int bytes, int lane) {
+  constexpr int kWord = aligned ? 16 : 4;
+#pragma unroll
+  for (int i = 0; i < (kLotBytes / kWord + 31) / 32; ++i)
+    if (const int at = kWord * (lane + 32 * i); at < bytes) __pipeline_memcpy_async(to + at, from + at, kWord);
+}
+
+/// A lane's 64 values of x: 32 for low nibbles, and 32 for the high ones of the same bytes; and their sums.
+struct LaneX {
+  float4 low[8], high[8];
+  float sums[2];
 };
-__device__ inline LanePart load_lot(const std::uint8_t* block, int group, bool aligned) {
-  const std::uint8_t* const codes = block + q4_k::kCodes + 32 * group;
-  // Reads four words each.
-  const Q4kHeader first = q4k_header(codes, aligned), second = q4k_header(codes + 16, aligned);
-  return {
-      q4k_header(block, aligned),
-      {first.halves, first.scales, first.minima, first.rest, second.halves, second.scales, second.minima, second.rest}};
+/// Scales x by the inverse of what each code's place in its word multiplies it by.
+__device__ inline LaneX load_x(const Tile& tile, int n, int group, int key, bool usual) {
+  const float4* const x = tile.x + n * 64 + 16 * group;
+  const float up = usual ? kUp : 0.0f;
+  LaneX own;
+#pragma unroll
+  for (int j = 0; j < 8; ++j) {
+    const float4 low = x[j ^ key], high = x[8 + (j ^ key)];
+    own.low[j] = make_float4(low.x * up, low.y * (up * 0x1p-8f), low.z * (up * 0x1p-16f), low.w * (up * 0x1p-16f));
+    own.high[j] = make_float4(high.x * (up * 0x1p-4f), high.y * (up * 0x1p-12f), high.z * (up * 0x1p-20f),
+                              high.w * (up * 0x1p-20f));
+  }
+  own.sums[0] = tile.sums[8 * n + 2 * group], own.sums[1] = tile.sums[8 * n + 2 * group + 1];
+  return own;
 }
 
-/// Returns byte t of four as the third byte of a float: a subnormal, 2^-133 times the number. This needs no conversion.
-__device__ inline float tiny_number(unsigned bytes, int t) {
-  return __uint_as_float(__byte_perm(bytes, 0, 0x4044U + (static_cast<unsigned>(t) << 8)));
+/// sum += codes times x, for the low nibbles (shift 0) or the high ones (4) of four bytes.
+template <int shift>
+__device__ inline float take(float sum, unsigned bytes, const float4& x) {
+  sum = __fmaf_rn(__uint_as_float(bytes & 0xfU << shift), x.x, sum);
+  sum = __fmaf_rn(__uint_as_float(bytes & 0xf00U << shift), x.y, sum);
+  sum = __fmaf_rn(__uint_as_float(bytes & 0xf0000U << shift), x.z, sum);
+  return __fmaf_rn(__uint_as_float(bytes >> 8 & 0xf0000U << shift), x.w, sum);
 }
-/// sum += subnormal codes times x.
-__device__ inline void take(float& sum, unsigned bytes, const float4& x) {
-  sum = __fmaf_rn(tiny_number(bytes, 0), x.x, sum);
-  sum = __fmaf_rn(tiny_number(bytes, 1), x.y, sum);
-  sum = __fmaf_rn(tiny_number(bytes, 2), x.z, sum);
-  sum = __fmaf_rn(tiny_number(bytes, 3), x.w, sum);
-}
-/// sum += w x for the first `left` of four values, which are in the row.
+/// Returns sum + w x for the first `left` of four values, which are in the row.
 __device__ inline float take_some(float sum, const Q4kLine& line, unsigned codes, const float4& x, Index left) {
   const float values[4] = {x.x, x.y, x.z, x.w};
 #pragma unroll
@@ -109,104 +136,156 @@ __device__ inline float take_some(float sum, const Q4kLine& line, unsigned codes
   return sum;
 }
 
-/// Adds a lane's products over its 64 values (32 low nibbles and the 32 high ones of the same bytes) for each of
-/// `owned` rows. For usual x: codes times x first, then the step, and the minimum times the sum of x. Otherwise, and
-/// where the row ends in the block: value by value.
-template <int owned>
-__device__ inline void take_lots(float (&sum)[owned][2], const LanePart (&lot)[owned], const Tile& tile, bool usual,
-                                 int n, int group, int key, Index left) {
-  const float4* const x = tile.x + n * 64 + 16 * group;
-  Q4kLine lines[owned][2];
-#pragma unroll
-  for (int r = 0; r < owned; ++r) q4k_lines(lot[r].header, group, lines[r]);
-  if (left >= q4_k::kValues && usual) {
-    float low[owned] = {}, high[owned] = {};
-#pragma unroll
-    for (int j = 0; j < 8; ++j) {
-      const float4 first = x[j ^ key], second = x[8 + (j ^ key)];
-#pragma unroll
-      for (int r = 0; r < owned; ++r) {
-        take(low[r], lot[r].word[j] & 0x0f0f0f0fU, first);
-        take(high[r], lot[r].word[j] & 0xf0f0f0f0U, second);  // 16 times the code
-      }
-    }
-    const float* const sums = tile.sums + 8 * n + 2 * group;
-#pragma unroll
-    for (int r = 0; r < owned; ++r) {
-      sum[r][0] += __fmaf_rn(low[r] * 0x1p37f, lines[r][0].step, -lines[r][0].minimum * sums[0]);
-      sum[r][1] += __fmaf_rn(high[r] * 0x1p33f, lines[r][1].step, -lines[r][1].minimum * sums[1]);
-    }
-    return;
-  }
-  const float down = usual ? 1 / kUp : 1.0f;
+/// Returns the sum of a lane's products over its 64 values: codes times x first, then the step, and the minimum times
+/// the sum of x. For usual x.
+__device__ inline float lane_sum(const std::uint8_t* block, int group, const LaneX& x) {
+  const std::uint8_t* const codes = block + q4_k::kCodes + 32 * group;
+  // Reads four words each.
+  const Q4kHeader first = q4k_header(codes, true), second = q4k_header(codes + 16, true);
+  const unsigned word[8] = {first.halves,  first.scales,  first.minima,  first.rest,
+                            second.halves, second.scales, second.minima, second.rest};
+  Q4kLine lines[2];
+  q4k_lines(q4k_header(block, true), group, lines);
+  float low[2] = {}, high[2] = {};
 #pragma unroll
   for (int j = 0; j < 8; ++j) {
-    const Index behind = left - 64 * group - 4 * j;
-    float4 first = x[j ^ key], second = x[8 + (j ^ key)];
-    first = make_float4(first.x * down, first.y * down, first.z * down, first.w * down);
-    second = make_float4(second.x * down, second.y * down, second.z * down, second.w * down);
-#pragma unroll
-    for (int r = 0; r < owned; ++r) {
-      sum[r][0] = take_some(sum[r][0], lines[r][0], lot[r].word[j] & 0x0f0f0f0fU, first, behind);
-      sum[r][1] = take_some(sum[r][1], lines[r][1], lot[r].word[j] >> 4 & 0x0f0f0f0fU, second, behind - 32);
-    }
+    low[j % 2] = take<0>(low[j % 2], word[j], x.low[j]);
+    high[j % 2] = take<4>(high[j % 2], word[j], x.high[j]);
   }
+  return __fmaf_rn((low[0] + low[1]) * kDown, lines[0].step, -lines[0].minimum * x.sums[0]) +
+         __fmaf_rn((high[0] + high[1]) * kDown, lines[1].step, -lines[1].minimum * x.sums[1]);
+}
+/// The same value by value, for any x, where only `left` values from the super-block on are in the row.
+__device__ inline float lane_sum_of_some(const std::uint8_t* block, int group, const Tile& tile, int n, int key,
+                                         Index left) {
+  const float4* const x = tile.x + n * 64 + 16 * group;
+  const auto* const words = reinterpret_cast<const unsigned*>(block + q4_k::kCodes + 32 * group);
+  Q4kLine lines[2];
+  q4k_lines(q4k_header(block, true), group, lines);
+  float sum[2] = {};
+#pragma unroll 1
+  for (int j = 0; j < 8; ++j) {
+    const Index behind = left - 64 * group - 4 * j;
+    sum[0] = take_some(sum[0], lines[0], words[j] & 0x0f0f0f0fU, x[j ^ key], behind);
+    sum[1] = take_some(sum[1], lines[1], words[j] >> 4 & 0x0f0f0f0fU, x[8 + (j ^ key)], behind - 32);
+  }
+  return sum[0] + sum[1];
 }
 
-/// Two warps sum `owned` rows, alternating by eight super-blocks: four lanes a super-block, 32 bytes of codes each;
-/// then a tree over the lanes, and the two sums in order. The warps of a block share a tile of x in shared memory, so
-/// that all of them must reach every barrier.
-template <int owned>
-__global__ void __launch_bounds__(kThreads) q4k_gemv_kernel(Q4kGemv a) {
-  float4* const x = dynamic_shared<float4>();
-  const Tile tile{x, reinterpret_cast<float*>(x + kTileFours)};
-  ASSAY_SHARED(float, sums, [kShares][kRowWarps * owned]);
+/// Returns the sum over the lanes of the first value, in the lower lanes, and of the second, in the upper ones: a tree
+/// of the same bits in either.
+__device__ inline float sum_pair(const float (&own)[kPair], int lane) {
+  float sum = (lane < 16 ? own[0] : own[1]) + __shfl_xor_sync(0xffffffffU, lane < 16 ? own[1] : own[0], 16);
+#pragma unroll
+  for (int step = 8; step > 0; step /= 2) sum += __shfl_xor_sync(0xffffffffU, sum, step);
+  return sum;
+}
+
+/// `shares` warps sum a row, eight super-blocks each, four lanes a super-block, whose x stays in registers for all rows
+/// of the block; then a tree over the lanes, and the shares in order. Each warp copies its lots into a ring of shared
+/// memory, from before the previous kernel of the stream has ended: no kernel that lets the next one begin writes
+/// super-blocks.
+template <bool aligned>
+__global__ void __launch_bounds__(32 * kWarps, 2) q4k_gemv_kernel(Q4kGemv a) {
   const int lane = static_cast<int>(threadIdx.x) % 32, group = lane % 4, key = lane % 8;
-  const int row_warp = static_cast<int>(threadIdx.x) / 32 % kRowWarps,
-            share = static_cast<int>(threadIdx.x) / 32 / kRowWarps;
-  const Index block_row = Index{blockIdx.x} * (kRowWarps * owned), first_row = block_row + row_warp * owned;
+  const int warp = static_cast<int>(threadIdx.x) / 32, share = warp % a.shares, stream = warp / a.shares;
+  float4* const fours = dynamic_shared<float4>();
+  const Tile tile{fours, reinterpret_cast<float*>(fours + a.shares * kLotFours)};
+  float* const parts = tile.sums + a.shares * kLotSums;
+  std::uint8_t* const ring = reinterpret_cast<std::uint8_t*>(parts + (a.shares * a.rows_of_block + 3) / 4 * 4) +
+                             warp * (kStages * kPair * kLotBytes);
+  const Index block_row = Index{blockIdx.x} * a.rows_of_block;
+  const int rows = static_cast<int>(min(Index{a.rows_of_block}, a.rows - block_row));
   const Index count = q4_k::blocks_of(a.k);
-  float sum[owned][2] = {};
-  for (Index first = 0; first < count; first += kTileBlocks) {
-    // The barrier inside stage() follows the last read of the previous tile.
+  let_next_begin();
+  for (Index first = 0; first < count; first += a.shares * kLotBlocks) {
+    const Index own = first + share * kLotBlocks;
+    const int here = static_cast<int>(max(Index{0}, min(Index{kLotBlocks}, count - own)));
+    const std::uint8_t* from = q4k_block(a.blocks, block_row + stream, own);  // of the next lot
+    int next = stream;
+    const auto copy = [&](int slot) {
+#pragma unroll
+      for (int r = 0; r < kPair; ++r, next += a.streams, from += a.streams * a.blocks.ld)
+        if (next < rows)
+          copy_lot<aligned>(ring + (slot * kPair + r) * kLotBytes, from, here * static_cast<int>(q4_k::kBytes), lane);
+      __pipeline_commit();
+    };
+    for (int i = 0; i < kStages - 1; ++i) copy(i);
+    if (first == 0) await_previous();
+    else __syncthreads();  // after the last read of the previous tile
     const bool usual = stage(a, first, tile);
-    __syncthreads();
-    const int here = static_cast<int>(min(Index{kTileBlocks}, count - first));
-    for (int n = share * kBlocksOfWarp + lane / 4; n < here; n += kShares * kBlocksOfWarp) {
-      LanePart lot[owned];
+    const int n = share * kLotBlocks + lane / 4;
+    const Index left = lane / 4 < here ? a.k - (own + lane / 4) * q4_k::kValues : 0;
+    const LaneX x = load_x(tile, n, group, key, usual);
+    int slot = 0;
+    for (int row = stream; row < rows; row += kPair * a.streams) {
+      __pipeline_wait_prior(kStages - 2);
+      __syncwarp();  // the lots are there, and those before them have been read
+      copy(slot == 0 ? kStages - 1 : slot - 1);
+      const std::uint8_t* const block = ring + slot * (kPair * kLotBytes) + lane / 4 * q4_k::kBytes;
+      float sum[kPair] = {};  // of no use past the last row
+      if (left >= q4_k::kValues && usual) {
 #pragma unroll
-      for (int r = 0; r < owned; ++r)
-        lot[r] = load_lot(q4k_block(a.blocks, min(first_row + r, a.rows - 1), first + n), group, a.aligned_blocks);
-      take_lots<owned>(sum, lot, tile, usual, n, group, key, a.k - (first + n) * q4_k::kValues);
+        for (int r = 0; r < kPair; ++r) sum[r] = lane_sum(block + r * kLotBytes, group, x);
+      } else if (left > 0) {
+#pragma unroll 1
+        for (int r = 0; r < kPair; ++r)
+          (r == 0 ? sum[0] : sum[1]) = lane_sum_of_some(block + r * kLotBytes, group, tile, n, key, left);
+      }
+      const float total = sum_pair(sum, lane);
+      const int own_row = row + lane / 16 * a.streams;
+      if (lane % 16 == 0 && own_row < rows) {
+        float& part = parts[share * a.rows_of_block + own_row];
+        part = first == 0 ? total : part + total;
+      }
+      slot = slot + 1 < kStages ? slot + 1 : 0;
     }
+    __syncwarp();
   }
-#pragma unroll
-  for (int r = 0; r < owned; ++r) {
-    const float total = reduce_row<32, Plus>(sum[r][0] + sum[r][1], nullptr);
-    if (lane == 0) sums[share][row_warp * owned + r] = total;
-  }
+  if (count == 0) await_previous();
   __syncthreads();
-  const Index row = block_row + threadIdx.x;
-  if (threadIdx.x < kRowWarps * owned && row < a.rows) a.y[row] = sums[0][threadIdx.x] + sums[1][threadIdx.x];
+  for (int row = static_cast<int>(threadIdx.x); row < rows; row += static_cast<int>(blockDim.x)) {
+    float total = 0.0f;
+    if (count > 0) total = parts[row];
+    for (int s = 1; s < a.shares && count > 0; ++s) total += parts[s * a.rows_of_block + row];
+    a.y[block_row + row] = total;
+  }
 }
 
 /// blocks (rows, ceil(k/256)*144): bytes, rows at multiples of 4; x (k), y (rows): float32. 0.5625 bytes a weight.
 void run(const ops::Q4KGemvArgs& args, Device& device) {
   if (args.rows == 0) return;
   const Q4kRows blocks = q4k_rows(args.blocks);
-  const Q4kGemv a{
-      args.rows, args.k, blocks, args.x.data(), args.y.data(), q4k_aligned(blocks), rows_aligned(args.x.data(), 0)};
-  constexpr int kOwned = 2;
-  const dim3 grid(blocks_for(a.rows, kRowWarps * kOwned)), block(kThreads);
-  launch(&q4k_gemv_kernel<kOwned>, {grid, block, kTileBytes}, device, a);
+  const Index lots = std::max<Index>(1, (q4_k::blocks_of(args.k) + kLotBlocks - 1) / kLotBlocks);
+  const int rows = static_cast<int>(std::min<Index>(kMostRows, (args.rows + kBlocks - 1) / kBlocks));
+  Q4kGemv a{.rows = args.rows,
+            .k = args.k,
+            .blocks = blocks,
+            .x = args.x.data(),
+            .y = args.y.data(),
+            .aligned_x = rows_aligned(args.x.data(), 0),
+            .rows_of_block = rows};
+  int warps = kWarps;
+  const auto shared_bytes = [&] {
+    a.shares = static_cast<int>(std::min<Index>(warps, lots)), a.streams = warps / a.shares;
+    const int floats = a.shares * (4 * kLotFours + kLotSums) + (a.shares * rows + 3) / 4 * 4;
+    return sizeof(float) * static_cast<std::size_t>(floats) +
+           static_cast<std::size_t>(a.shares * a.streams * kStages * kPair * kLotBytes);
+  };
+  while (warps > 1 && shared_bytes() > most_shared_bytes(device)) --warps;
+  const std::size_t bytes = shared_bytes();
+  launch_overlapping(q4k_aligned(blocks) ? &q4k_gemv_kernel<true> : &q4k_gemv_kernel<false>,
+                     {dim3(blocks_for(a.rows, rows)), dim3(static_cast<unsigned>(32 * a.shares * a.streams)), bytes},
+                     device, a);
 }
 
 std::optional<std::string> refuse(const ops::Q4KGemvArgs& args) { return refuse_bytes(args.blocks.data()); }
 
-const KernelRegistration warp_per_two_rows{
+const KernelRegistration warp_per_lot{
     {.id = "q4_k_gemv/" ASSAY_CUDA_NAME "/warp_per_two_rows",
      .arithmetic = {.functions = FunctionLibrary::cuda},
-     .summary = "a warp sums two rows, 64 codes a lane at a time; x in shared memory, 8192 values at a time",
+     .summary =
+         "warps keep 2048 values of x each in registers for all rows of a block; rows through rings of shared memory",
      .run = &run_typed<ops::Q4KGemvArgs, &run>,
      .refuse = &refuse_typed<ops::Q4KGemvArgs, &refuse>}};
 

@@ -7,7 +7,7 @@ namespace {
 
 /// rrms[i] = 1 / sqrt(sum_j x[i,j]² / n + eps), y[i,j] = x[i,j] rrms[i] weight[j]. x, y (rows,n): S, rows dense; weight
 /// (n), rrms (rows): float32; y and rrms share no memory with x and weight. Offsets take 64 bits. The second pass over
-/// a row hits the cache. Error: n terms in any order, rsqrtf.
+/// a row hits the cache. Weights are prefetched while the previous kernel ends. Error: n terms in any order, rsqrtf.
 template <class S>
 struct Rmsnorm {
   Index rows, n;
@@ -21,13 +21,18 @@ struct Rmsnorm {
   bool x_aligned, weight_aligned, y_aligned;
 };
 
+constexpr int kLongRow = 1024;  ///< most threads of a block that has one row
+
 template <class S, int threads>
-__global__ void __launch_bounds__(kRowThreads) rmsnorm_kernel(Rmsnorm<S> a) {
-  ASSAY_SHARED(float, scratch, [kRowThreads / 32]);
+__global__ void __launch_bounds__(threads == 32 ? kRowThreads : threads) rmsnorm_kernel(Rmsnorm<S> a) {
+  ASSAY_SHARED(float, scratch, [kLongRow / 32]);
   const Index row = own_row<threads>();
+  const Index first = 4 * own_place<threads>(), step = 4 * row_threads<threads>();
+  let_next_begin();
+  for (Index j = first; j < a.n; j += step) prefetch(a.weight + j);
+  await_previous();
   if (row >= a.rows) return;  // whole warps, or no thread of the block
   const S* const x = a.x + row * a.x_ld;
-  const Index first = 4 * own_place<threads>(), step = 4 * row_threads<threads>();
   float sum = 0.0f;
   for (Index j = first; j < a.n; j += step) {
     const float4 v = load4(x, j, a.n, a.x_aligned);
@@ -60,7 +65,12 @@ void run(const ops::RmsnormArgs& args, Device& device) {
                      rows_aligned(x, x_ld),
                      rows_aligned(args.weight.data(), 0),
                      rows_aligned(y, y_ld)};
-  launch_rows(&rmsnorm_kernel<S, 32>, &rmsnorm_kernel<S, kRowThreads>, args.rows, args.n, device, a);
+  if (args.rows == 0) return;
+  const dim3 threads(static_cast<unsigned>(std::min<Index>(kLongRow, (args.n + 127) / 128 * 32)));
+  if (args.n <= kWarpRow)
+    launch_overlapping(&rmsnorm_kernel<S, 32>, {dim3(blocks_for(args.rows, kRowThreads / 32)), dim3(kRowThreads)},
+                       device, a);
+  else launch_overlapping(&rmsnorm_kernel<S, kLongRow>, {dim3(static_cast<unsigned>(args.rows)), threads}, device, a);
 }
 
 template <class S>

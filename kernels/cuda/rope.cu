@@ -1,5 +1,5 @@
 // Rotary position embedding and its gradient, the rotation back, with CUDA: a block takes every 4096th row, its cosines
-// and sines once for all heads.
+// and sines once for all heads; few rows are shared out to several blocks.
 #include "kernels/cuda/rows.cuh"
 #include "kernels/rope.hpp"
 #include "ops/rope.hpp"
@@ -37,15 +37,18 @@ __global__ void __launch_bounds__(kRowThreads) rope_kernel(RopeDeviceCall<S> a, 
   const Index half = a.half;
   // A thread takes four elements of a head: two pairs of neighbours, or four pairs, of which it takes both ends.
   const Index items = a.interleaved ? (half + 1) / 2 : (half + 3) / 4;
+  let_next_begin();
   for (Index row = blockIdx.x; row < a.rows; row += gridDim.x) {
     if (own < kMaxPairs + 4) {
       CosSin r{1.0f, 0.0f};
+      // No kernel writes positions, so they are read before the previous one has ended.
       if (own < half) r = rope_cos_sin(table.at[own], a.positions[row], a.float32_angle);
       cosine[own] = r.cos;
       sine[own] = a.inverse ? -r.sin : r.sin;
     }
     __syncthreads();
-    for (Index item = own; item < items * a.heads; item += blockDim.x) {
+    if (row == blockIdx.x) await_previous();
+    for (Index item = Index{blockIdx.y} * blockDim.x + own; item < items * a.heads; item += gridDim.y * blockDim.x) {
       const Index head = item / items, i = (item % items) * (a.interleaved ? 2 : 4);
       const S* const x = a.x + row * a.x_row + head * a.x_head;
       S* const y = a.y + row * a.y_row + head * a.y_head;
@@ -84,7 +87,9 @@ void run_rope(const RopeCall& call, Device& device) {
   a.aligned = (a.half % 4 == 0 || call.interleaved) && rows_aligned(x.data(), a.x_row) &&
               rows_aligned(x.data(), a.x_head) && rows_aligned(y.data(), a.y_row) && rows_aligned(y.data(), a.y_head);
   const auto blocks = static_cast<unsigned>(std::min<Index>(call.rows, 4096));
-  launch(&rope_kernel<S>, {dim3(blocks), dim3(kRowThreads)}, device, a, table);
+  constexpr Index kFewRows = 32;
+  const unsigned of_row = call.rows <= kFewRows ? blocks_for(call.heads * a.half, 2 * kRowThreads) : 1;
+  launch_overlapping(&rope_kernel<S>, {dim3(blocks, of_row), dim3(kRowThreads)}, device, a, table);
 }
 
 template <class Args, class S>

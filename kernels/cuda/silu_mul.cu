@@ -24,6 +24,8 @@ __device__ inline float gated(float gate, float up) {
 template <class S>
 __global__ void __launch_bounds__(kRowThreads) silu_mul_kernel(SiluMul<S> a) {
   const Index quads = (a.n + 3) / 4;
+  let_next_begin();
+  await_previous();
   for (Index q = Index{blockIdx.x} * blockDim.x + threadIdx.x; q < a.rows * quads; q += Index{gridDim.x} * blockDim.x) {
     const Index row = q / quads, j = q % quads * 4;
     const float4 g = load4(a.gate.data + row * a.gate.ld, j, a.n, a.gate.aligned);
@@ -38,7 +40,7 @@ void run(const SiluMulArgs& args, Device& device) {
   if (args.rows == 0) return;
   const SiluMul<S> a{args.rows, args.n, gate_rows<const S>(args.gate), gate_rows<const S>(args.up),
                      gate_rows<S>(args.y)};
-  launch(&silu_mul_kernel<S>, gate_shape(args.rows, args.n), device, a);
+  launch_overlapping(&silu_mul_kernel<S>, gate_shape(args.rows, args.n), device, a);
 }
 
 template <class S>

@@ -3,6 +3,8 @@
 // when a row's maximum grows, its sums are rescaled by exp(old maximum - new maximum). At most one tile of scores
 // exists at a time.
 #pragma shaders attention_tiled_64 WIDTH=64; attention_tiled_128 WIDTH=128; attention_tiled_256 WIDTH=256
+#pragma shaders attention_tiled_64_f16 WIDTH=64 F16; attention_tiled_128_f16 WIDTH=128 F16; attention_tiled_256_f16 WIDTH=256 F16
+#pragma shaders attention_tiled_64_bf16 WIDTH=64 BF16; attention_tiled_128_bf16 WIDTH=128 BF16; attention_tiled_256_bf16 WIDTH=256 BF16
 #extension GL_GOOGLE_include_directive : require
 #include "attention.glsl"
 #include "attention_tile.glsl"

@@ -2,9 +2,17 @@
 #include "kernels/vulkan/heads.hpp"
 #include "ops/attention.hpp"
 #include "shaders/attention_naive.hpp"
+#include "shaders/attention_naive_bf16.hpp"
+#include "shaders/attention_naive_f16.hpp"
 #include "shaders/attention_tiled_128.hpp"
+#include "shaders/attention_tiled_128_bf16.hpp"
+#include "shaders/attention_tiled_128_f16.hpp"
 #include "shaders/attention_tiled_256.hpp"
+#include "shaders/attention_tiled_256_bf16.hpp"
+#include "shaders/attention_tiled_256_f16.hpp"
 #include "shaders/attention_tiled_64.hpp"
+#include "shaders/attention_tiled_64_bf16.hpp"
+#include "shaders/attention_tiled_64_f16.hpp"
 
 namespace assay::vulkan::of_attention {
 namespace {
@@ -19,7 +27,7 @@ struct AttentionPush {
 };
 
 void launch(const Shader& shader, std::array<std::uint32_t, 3> grid, const AttentionArgs& args, VulkanDevice& target) {
-  const View<float> q = f32(args.q), k = f32(args.k), v = f32(args.v), y = f32(args.y);
+  const StorageView &q = args.q, &k = args.k, &v = args.v, &y = args.y;
   const std::array bindings{bind(target, q),
                             bind(target, k),
                             bind(target, v),
@@ -52,21 +60,24 @@ void launch(const Shader& shader, std::array<std::uint32_t, 3> grid, const Atten
                    .groups = grid});
 }
 
+/// Chooses among the shaders for heads of up to 64, 128 and 256 elements.
+template <const Shader& up_to_64, const Shader& up_to_128, const Shader& up_to_256>
 void run_tiled(const AttentionArgs& args, Device& device) {
   const auto blocks = u32(tiles_of(args.s * (args.heads / args.kv_heads)));
-  launch(args.d <= 64    ? shaders::attention_tiled_64
-         : args.d <= 128 ? shaders::attention_tiled_128
-                         : shaders::attention_tiled_256,
+  launch(args.d <= 64    ? up_to_64
+         : args.d <= 128 ? up_to_128
+                         : up_to_256,
          {blocks, u32(args.batch), u32(args.kv_heads)}, args, vulkan_device(device));
 }
 
+template <const Shader& shader>
 void run_naive(const AttentionArgs& args, Device& device) {
-  launch(shaders::attention_naive, {groups(args.s, 1), u32(args.heads), u32(args.batch)}, args, vulkan_device(device));
+  launch(shader, {groups(args.s, 1), u32(args.heads), u32(args.batch)}, args, vulkan_device(device));
 }
 
 std::optional<std::string> refuse_large_tensors(const AttentionArgs& args) {
   if (auto why = refuse_batch(args.batch)) return why;
-  return refuse_large(f32(args.q), f32(args.k), f32(args.v), f32(args.y), args.logsumexp);
+  return refuse_large(args.q, args.k, args.v, args.y, args.logsumexp);
 }
 
 std::optional<std::string> refuse_tiled(const AttentionArgs& args) {
@@ -89,20 +100,41 @@ constexpr Arithmetic kOnlineShader = [] {
   return arithmetic;
 }();
 
-const KernelRegistration naive{{.id = "attention/vulkan/naive",
-                                .arithmetic = kOnlineShader,
-                                .summary = "a workgroup per query, 64 keys at a time",
-                                .run = &run_typed<AttentionArgs, &run_naive>,
-                                .refuse = &refuse_typed<AttentionArgs, &refuse_naive>,
-                                .automatic_above = kProductVolume}};
+template <const Shader& shader>
+KernelRegistration add_naive(DType storage, std::string_view id) {
+  return KernelRegistration({.id = id,
+                             .arithmetic = kOnlineShader,
+                             .storage = storage,
+                             .summary = "a workgroup per query, 64 keys at a time",
+                             .run = &run_typed<AttentionArgs, &run_naive<shader>>,
+                             .refuse = &refuse_typed<AttentionArgs, &refuse_naive>,
+                             .automatic_above = kProductVolume});
+}
 
-const KernelRegistration tiled{
-    preferred({.id = "attention/vulkan/tiled",
-               .arithmetic = kOnlineShader,
-               .summary = "online softmax, 64 queries by 64 keys, 4x4 scores in registers, vector loads where aligned",
-               .run = &run_typed<AttentionArgs, &run_tiled>,
-               .refuse = &refuse_typed<AttentionArgs, &refuse_tiled>,
-               .automatic_above = kProductVolume})};
+KernelRegistration add_tiled(DType storage, std::string_view id, void (*run)(const Call&, Device&)) {
+  return KernelRegistration(preferred(
+      {.id = id,
+       .arithmetic = kOnlineShader,
+       .storage = storage,
+       .summary = "online softmax, 64 queries by 64 keys, 4x4 scores in registers, vector loads where aligned",
+       .run = run,
+       .refuse = &refuse_typed<AttentionArgs, &refuse_tiled>,
+       .automatic_above = kProductVolume}));
+}
+
+const KernelRegistration registrations[] = {
+    add_naive<shaders::attention_naive>(DType::f32, "attention/vulkan/naive"),
+    add_naive<shaders::attention_naive_f16>(DType::f16, "attention/vulkan/naive_f16"),
+    add_naive<shaders::attention_naive_bf16>(DType::bf16, "attention/vulkan/naive_bf16"),
+    add_tiled(DType::f32, "attention/vulkan/tiled",
+              &run_typed<AttentionArgs, &run_tiled<shaders::attention_tiled_64, shaders::attention_tiled_128,
+                                                   shaders::attention_tiled_256>>),
+    add_tiled(DType::f16, "attention/vulkan/tiled_f16",
+              &run_typed<AttentionArgs, &run_tiled<shaders::attention_tiled_64_f16, shaders::attention_tiled_128_f16,
+                                                   shaders::attention_tiled_256_f16>>),
+    add_tiled(DType::bf16, "attention/vulkan/tiled_bf16",
+              &run_typed<AttentionArgs, &run_tiled<shaders::attention_tiled_64_bf16, shaders::attention_tiled_128_bf16,
+                                                   shaders::attention_tiled_256_bf16>>)};
 
 }  // namespace
 }  // namespace assay::vulkan::of_attention

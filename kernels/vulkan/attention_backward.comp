@@ -1,17 +1,19 @@
 // dq[i] = scale sum_j ds_ij k[j], ds_ij = p_ij (dy_i · v_j - D_i), p_ij = exp(scale q_i · k_j - logsumexp_i). A
 // workgroup takes 64 rows of one sequence and key-value head, and iterates over the keys that they see, 64 at a time.
 #pragma shaders attention_backward_64 WIDTH=64; attention_backward_128 WIDTH=128; attention_backward_256 WIDTH=256
+#pragma shaders attention_backward_64_f16 WIDTH=64 F16; attention_backward_128_f16 WIDTH=128 F16; attention_backward_256_f16 WIDTH=256 F16
+#pragma shaders attention_backward_64_bf16 WIDTH=64 BF16; attention_backward_128_bf16 WIDTH=128 BF16; attention_backward_256_bf16 WIDTH=256 BF16
 #extension GL_GOOGLE_include_directive : require
 #include "attention_backward.glsl"
 
-layout(set = 0, binding = 5) writeonly buffer Dq { float dq[]; };
-layout(set = 0, binding = 5) writeonly buffer Dq4 { vec4 dq4[]; };
+layout(set = 0, binding = 5) writeonly buffer Dq { STORED dq[]; };
+layout(set = 0, binding = 5) writeonly buffer Dq4 { STORED4 dq4[]; };
 layout(push_constant) uniform Push {
   uvec4 of_q, of_k, of_v, of_dy, of_dq;
   uint rows, group, d;
   float scale;
 };
-DEFINE_STORE4(store_dq, dq, dq4, VECTOR)
+DEFINE_STORE4_STORED(store_dq, dq, dq4, VECTOR)
 #include "attention_tile.glsl"
 
 // Number of visible keys per row; the sums are masked by it.

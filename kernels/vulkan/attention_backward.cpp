@@ -3,12 +3,26 @@
 #include "kernels/vulkan/heads.hpp"
 #include "ops/attention_backward.hpp"
 #include "shaders/attention_backward_128.hpp"
+#include "shaders/attention_backward_128_bf16.hpp"
+#include "shaders/attention_backward_128_f16.hpp"
 #include "shaders/attention_backward_256.hpp"
+#include "shaders/attention_backward_256_bf16.hpp"
+#include "shaders/attention_backward_256_f16.hpp"
 #include "shaders/attention_backward_64.hpp"
+#include "shaders/attention_backward_64_bf16.hpp"
+#include "shaders/attention_backward_64_f16.hpp"
 #include "shaders/attention_backward_kv_128.hpp"
+#include "shaders/attention_backward_kv_128_bf16.hpp"
+#include "shaders/attention_backward_kv_128_f16.hpp"
 #include "shaders/attention_backward_kv_256.hpp"
+#include "shaders/attention_backward_kv_256_bf16.hpp"
+#include "shaders/attention_backward_kv_256_f16.hpp"
 #include "shaders/attention_backward_kv_64.hpp"
+#include "shaders/attention_backward_kv_64_bf16.hpp"
+#include "shaders/attention_backward_kv_64_f16.hpp"
 #include "shaders/attention_backward_rows.hpp"
+#include "shaders/attention_backward_rows_bf16.hpp"
+#include "shaders/attention_backward_rows_f16.hpp"
 
 namespace assay::vulkan::of_attention_backward {
 namespace {
@@ -30,24 +44,20 @@ struct AttentionDkvPush {
   float scale;
 };
 
-/// The shaders for heads of d elements.
+/// The shaders of one storage format, for heads of up to 64, 128 and 256 elements.
 struct AttentionBackwardShaders {
-  const Shader &dq, &dkv;
+  const Shader &rows, &dq_64, &dq_128, &dq_256, &dkv_64, &dkv_128, &dkv_256;
 };
-AttentionBackwardShaders shaders_of(Index d) {
-  if (d <= 64) return {shaders::attention_backward_64, shaders::attention_backward_kv_64};
-  if (d <= 128) return {shaders::attention_backward_128, shaders::attention_backward_kv_128};
-  return {shaders::attention_backward_256, shaders::attention_backward_kv_256};
-}
 
 /// Four words per row of queries for the gradients: logsumexp, dy · y and the number of keys that the row sees.
 constexpr std::size_t kBytesOfRow = 16;
 
+template <AttentionBackwardShaders use>
 void run(const ops::AttentionBackwardArgs& args, Device& device) {
   VulkanDevice& target = vulkan_device(device);
-  const AttentionBackwardShaders use = shaders_of(args.d);
-  const View<float> of[] = {f32(args.q),  f32(args.k),  f32(args.v),  f32(args.y),
-                            f32(args.dy), f32(args.dq), f32(args.dk), f32(args.dv)};
+  const Shader& to_queries = args.d <= 64 ? use.dq_64 : args.d <= 128 ? use.dq_128 : use.dq_256;
+  const Shader& to_keys = args.d <= 64 ? use.dkv_64 : args.d <= 128 ? use.dkv_128 : use.dkv_256;
+  const StorageView of[] = {args.q, args.k, args.v, args.y, args.dy, args.dq, args.dk, args.dv};
   StorageBinding bound[8];
   HeadTensor tensor[8];
   bool aligned = true;
@@ -82,16 +92,16 @@ void run(const ops::AttentionBackwardArgs& args, Device& device) {
                                  u32(args.d),
                                  args.causal != 0};
     const std::array bindings{bound[3], bound[4], logsumexp, lengths, starts, described};
-    target.dispatch({.name = shaders::attention_backward_rows.name,
-                     .module = shaders::attention_backward_rows.module,
+    target.dispatch({.name = use.rows.name,
+                     .module = use.rows.module,
                      .specialization = constants,
                      .bindings = bindings,
                      .push = bytes_of(push),
                      .groups = {groups(all, kRowsOfGroup), 1, 1}});
     const AttentionDqPush dq_push{q, k, v, dy, dq, rows, group, u32(args.d), static_cast<float>(args.scale)};
     const std::array dq_bindings{bound[0], bound[1], bound[2], bound[4], described, bound[5]};
-    target.dispatch({.name = use.dq.name,
-                     .module = use.dq.module,
+    target.dispatch({.name = to_queries.name,
+                     .module = to_queries.module,
                      .specialization = constants,
                      .bindings = dq_bindings,
                      .push = bytes_of(dq_push),
@@ -100,8 +110,8 @@ void run(const ops::AttentionBackwardArgs& args, Device& device) {
   const AttentionDkvPush push{
       q, k, v, dy, dk, dv, rows, u32(args.t), group, u32(args.d), static_cast<float>(args.scale)};
   const std::array bindings{bound[0], bound[1], bound[2], bound[4], described, bound[6], bound[7]};
-  target.dispatch({.name = use.dkv.name,
-                   .module = use.dkv.module,
+  target.dispatch({.name = to_keys.name,
+                   .module = to_keys.module,
                    .specialization = constants,
                    .bindings = bindings,
                    .push = bytes_of(push),
@@ -115,17 +125,41 @@ std::optional<std::string> refuse(const ops::AttentionBackwardArgs& args) {
   if (auto why = refuse_batch(args.batch)) return why;
   if (auto why = refuse_long(std::max(tiles_of(rows), tiles_of(args.t)) * of_tile)) return why;
   if (auto why = refuse_rows(args.batch * args.heads * args.s, args.d, 1)) return why;
-  return refuse_large(f32(args.q), f32(args.k), f32(args.v), f32(args.y), args.logsumexp, f32(args.dy), f32(args.dq),
-                      f32(args.dk), f32(args.dv));
+  return refuse_large(args.q, args.k, args.v, args.y, args.logsumexp, args.dy, args.dq, args.dk, args.dv);
 }
 
-const KernelRegistration tiled{
-    preferred({.id = "attention_backward/vulkan/tiled",
-               .arithmetic = kShaderArithmetic,
-               .summary = "64 queries by 64 keys, scores computed again: dq by queries, dk and dv by keys, no atomics",
-               .run = &run_typed<ops::AttentionBackwardArgs, &run>,
-               .refuse = &refuse_typed<ops::AttentionBackwardArgs, &refuse>,
-               .automatic_above = kProductVolume})};
+KernelRegistration add(DType storage, std::string_view id, void (*run)(const Call&, Device&)) {
+  return KernelRegistration(preferred(
+      {.id = id,
+       .arithmetic = kShaderArithmetic,
+       .storage = storage,
+       .summary = "64 queries by 64 keys, scores computed again: dq by queries, dk and dv by keys, no atomics",
+       .run = run,
+       .refuse = &refuse_typed<ops::AttentionBackwardArgs, &refuse>,
+       .automatic_above = kProductVolume}));
+}
+
+const KernelRegistration registrations[] = {
+    add(DType::f32, "attention_backward/vulkan/tiled",
+        &run_typed<ops::AttentionBackwardArgs,
+                   &run<AttentionBackwardShaders{shaders::attention_backward_rows, shaders::attention_backward_64,
+                                                 shaders::attention_backward_128, shaders::attention_backward_256,
+                                                 shaders::attention_backward_kv_64, shaders::attention_backward_kv_128,
+                                                 shaders::attention_backward_kv_256}>>),
+    add(DType::f16, "attention_backward/vulkan/tiled_f16",
+        &run_typed<
+            ops::AttentionBackwardArgs,
+            &run<AttentionBackwardShaders{shaders::attention_backward_rows_f16, shaders::attention_backward_64_f16,
+                                          shaders::attention_backward_128_f16, shaders::attention_backward_256_f16,
+                                          shaders::attention_backward_kv_64_f16, shaders::attention_backward_kv_128_f16,
+                                          shaders::attention_backward_kv_256_f16}>>),
+    add(DType::bf16, "attention_backward/vulkan/tiled_bf16",
+        &run_typed<ops::AttentionBackwardArgs,
+                   &run<AttentionBackwardShaders{
+                       shaders::attention_backward_rows_bf16, shaders::attention_backward_64_bf16,
+                       shaders::attention_backward_128_bf16, shaders::attention_backward_256_bf16,
+                       shaders::attention_backward_kv_64_bf16, shaders::attention_backward_kv_128_bf16,
+                       shaders::attention_backward_kv_256_bf16}>>)};
 
 }  // namespace
 }  // namespace assay::vulkan::of_attention_backward

@@ -1,25 +1,25 @@
 // Rows as attention_backward_rows.comp describes them, and ds of a query-key pair, shared by the shaders of attention's
-// gradients.
+// gradients. Tensors of heads are stored in the variant's format (storage.glsl).
 #extension GL_EXT_control_flow_attributes : require
-#include "float_controls.glsl"
+#include "storage.glsl"
 #include "vectors.glsl"
 #include "exponential.glsl"
 #include "attention_rows.glsl"
 
-layout(constant_id = 0) const bool VECTOR = false;  // every head of every tensor starts at a multiple of 16 bytes
-layout(set = 0, binding = 0) readonly buffer Q { float q[]; };
-layout(set = 0, binding = 0) readonly buffer Q4 { vec4 q4[]; };
-layout(set = 0, binding = 1) readonly buffer K { float k[]; };
-layout(set = 0, binding = 1) readonly buffer K4 { vec4 k4[]; };
-layout(set = 0, binding = 2) readonly buffer V { float v[]; };
-layout(set = 0, binding = 2) readonly buffer V4 { vec4 v4[]; };
-layout(set = 0, binding = 3) readonly buffer Dy { float dy[]; };
-layout(set = 0, binding = 3) readonly buffer Dy4 { vec4 dy4[]; };
+layout(constant_id = 0) const bool VECTOR = false;  // every head of every tensor starts at a multiple of 4 elements
+layout(set = 0, binding = 0) readonly buffer Q { STORED q[]; };
+layout(set = 0, binding = 0) readonly buffer Q4 { STORED4 q4[]; };
+layout(set = 0, binding = 1) readonly buffer K { STORED k[]; };
+layout(set = 0, binding = 1) readonly buffer K4 { STORED4 k4[]; };
+layout(set = 0, binding = 2) readonly buffer V { STORED v[]; };
+layout(set = 0, binding = 2) readonly buffer V4 { STORED4 v4[]; };
+layout(set = 0, binding = 3) readonly buffer Dy { STORED dy[]; };
+layout(set = 0, binding = 3) readonly buffer Dy4 { STORED4 dy4[]; };
 layout(set = 0, binding = 4) readonly buffer Rows { uvec4 row_of[]; };
-DEFINE_LOAD4(load_q, q, q4, VECTOR)
-DEFINE_LOAD4(load_k, k, k4, VECTOR)
-DEFINE_LOAD4(load_v, v, v4, VECTOR)
-DEFINE_LOAD4(load_dy, dy, dy4, VECTOR)
+DEFINE_LOAD4_STORED(load_q, q, q4, VECTOR)
+DEFINE_LOAD4_STORED(load_k, k, k4, VECTOR)
+DEFINE_LOAD4_STORED(load_v, v, v4, VECTOR)
+DEFINE_LOAD4_STORED(load_dy, dy, dy4, VECTOR)
 
 // Scalars of 64 rows; rows that do not exist see no key.
 shared vec4 logsumexp_of[16], along_of[16];

@@ -2,20 +2,22 @@
 // workgroup takes 64 keys of one sequence and key-value head, and iterates over the rows, 64 at a time; it skips tiles
 // of rows that see none of the keys.
 #pragma shaders attention_backward_kv_64 WIDTH=64; attention_backward_kv_128 WIDTH=128; attention_backward_kv_256 WIDTH=256
+#pragma shaders attention_backward_kv_64_f16 WIDTH=64 F16; attention_backward_kv_128_f16 WIDTH=128 F16; attention_backward_kv_256_f16 WIDTH=256 F16
+#pragma shaders attention_backward_kv_64_bf16 WIDTH=64 BF16; attention_backward_kv_128_bf16 WIDTH=128 BF16; attention_backward_kv_256_bf16 WIDTH=256 BF16
 #extension GL_GOOGLE_include_directive : require
 #include "attention_backward.glsl"
 
-layout(set = 0, binding = 5) writeonly buffer Dk { float dk[]; };
-layout(set = 0, binding = 5) writeonly buffer Dk4 { vec4 dk4[]; };
-layout(set = 0, binding = 6) writeonly buffer Dv { float dv[]; };
-layout(set = 0, binding = 6) writeonly buffer Dv4 { vec4 dv4[]; };
+layout(set = 0, binding = 5) writeonly buffer Dk { STORED dk[]; };
+layout(set = 0, binding = 5) writeonly buffer Dk4 { STORED4 dk4[]; };
+layout(set = 0, binding = 6) writeonly buffer Dv { STORED dv[]; };
+layout(set = 0, binding = 6) writeonly buffer Dv4 { STORED4 dv4[]; };
 layout(push_constant) uniform Push {
   uvec4 of_q, of_k, of_v, of_dy, of_dk, of_dv;
   uint rows, t, group, d;
   float scale;
 };
-DEFINE_STORE4(store_dk, dk, dk4, VECTOR)
-DEFINE_STORE4(store_dv, dv, dv4, VECTOR)
+DEFINE_STORE4_STORED(store_dk, dk, dk4, VECTOR)
+DEFINE_STORE4_STORED(store_dv, dv, dv4, VECTOR)
 #include "attention_tile.glsl"
 
 // Index of each key; the sums are masked by it.

@@ -1,16 +1,16 @@
 // Computes, for each row of queries, the inputs of attention's gradients: its logsumexp, D = dy · y, and the number of
 // keys it sees (0 if its logsumexp is -inf). 64 invocations a row.
-#pragma shaders attention_backward_rows
+#pragma shaders attention_backward_rows; attention_backward_rows_f16 F16; attention_backward_rows_bf16 BF16
 #extension GL_GOOGLE_include_directive : require
 #include "rows.glsl"
 #include "exponential.glsl"
 #include "attention_rows.glsl"
 
 layout(constant_id = 0) const bool VECTOR = false;
-layout(set = 0, binding = 0) readonly buffer Y { float y[]; };
-layout(set = 0, binding = 0) readonly buffer Y4 { vec4 y4[]; };
-layout(set = 0, binding = 1) readonly buffer Dy { float dy[]; };
-layout(set = 0, binding = 1) readonly buffer Dy4 { vec4 dy4[]; };
+layout(set = 0, binding = 0) readonly buffer Y { STORED y[]; };
+layout(set = 0, binding = 0) readonly buffer Y4 { STORED4 y4[]; };
+layout(set = 0, binding = 1) readonly buffer Dy { STORED dy[]; };
+layout(set = 0, binding = 1) readonly buffer Dy4 { STORED4 dy4[]; };
 layout(set = 0, binding = 2) readonly buffer Logsumexp { float logsumexp[]; };
 layout(set = 0, binding = 3) readonly buffer Lengths { int lengths[]; };
 layout(set = 0, binding = 4) readonly buffer Starts { int starts[]; };
@@ -20,8 +20,8 @@ layout(push_constant) uniform Push {
   uint logsumexp_first, logsumexp_batch, logsumexp_head, lengths_first, starts_first;
   uint rows, s, t, kv_heads, group, d, causal;
 };
-DEFINE_LOAD4(load_y, y, y4, VECTOR)
-DEFINE_LOAD4(load_dy, dy, dy4, VECTOR)
+DEFINE_LOAD4_STORED(load_y, y, y4, VECTOR)
+DEFINE_LOAD4_STORED(load_dy, dy, dy4, VECTOR)
 DEFINE_REDUCE(row_sum, PLUS)
 
 void main() {

@@ -1,29 +1,32 @@
 // Appends k and v [batch,kv_heads,d] at place lengths[b] of the caches [batch,capacity,kv_heads,d]; then y[b,h] = sum_j
 // p_j v_cache[b,j,g], p = softmax(scale q[b,h] . k_cache[b,j,g]) over j <= lengths[b], g = h / group; q, y
-// [batch,heads,d]. All f32, heads dense. A workgroup takes up to four heads that share keys and values, 64 places at a
-// time, with an online softmax. The new row is read from k and v, so that no workgroup waits for it to be appended.
-#pragma shaders attention_decode_tiles
-#include "float_controls.glsl"
+// [batch,heads,d]. All in the variant's format (storage.glsl), heads dense. A workgroup takes up to four heads that
+// share keys and values, 64 places at a time, with an online softmax. The new row is read from k and v, so that no
+// workgroup waits for it to be appended; it is appended as BITS, unsigned integers as wide as an element.
+#pragma shaders attention_decode_tiles BITS=uint
+#pragma shaders attention_decode_tiles_f16 F16 BITS=uint16_t; attention_decode_tiles_bf16 BF16 BITS=uint16_t
+#include "storage.glsl"
+#include "vectors.glsl"
 layout(local_size_x = 128) in;
 
-layout(constant_id = 0) const bool ALIGNED = false;  // every head of every tensor starts at a multiple of 16 bytes
-layout(set = 0, binding = 0) readonly buffer Q { float q[]; };
-layout(set = 0, binding = 0) readonly buffer Q4 { vec4 q4[]; };
-layout(set = 0, binding = 1) readonly buffer K { float k[]; };
-layout(set = 0, binding = 1) readonly buffer K4 { vec4 k4[]; };
-layout(set = 0, binding = 1) readonly buffer KBits { uint k_bits[]; };
-layout(set = 0, binding = 2) readonly buffer V { float v[]; };
-layout(set = 0, binding = 2) readonly buffer V4 { vec4 v4[]; };
-layout(set = 0, binding = 2) readonly buffer VBits { uint v_bits[]; };
+layout(constant_id = 0) const bool ALIGNED = false;  // every head of every tensor starts at a multiple of 4 elements
+layout(set = 0, binding = 0) readonly buffer Q { STORED q[]; };
+layout(set = 0, binding = 0) readonly buffer Q4 { STORED4 q4[]; };
+layout(set = 0, binding = 1) readonly buffer K { STORED k[]; };
+layout(set = 0, binding = 1) readonly buffer K4 { STORED4 k4[]; };
+layout(set = 0, binding = 1) readonly buffer KBits { BITS k_bits[]; };
+layout(set = 0, binding = 2) readonly buffer V { STORED v[]; };
+layout(set = 0, binding = 2) readonly buffer V4 { STORED4 v4[]; };
+layout(set = 0, binding = 2) readonly buffer VBits { BITS v_bits[]; };
 layout(set = 0, binding = 3) readonly buffer Lengths { int lengths[]; };
-layout(set = 0, binding = 4) buffer KCache { float k_cache[]; };
-layout(set = 0, binding = 4) buffer KCache4 { vec4 k_cache4[]; };
-layout(set = 0, binding = 4) buffer KCacheBits { uint k_cache_bits[]; };
-layout(set = 0, binding = 5) buffer VCache { float v_cache[]; };
-layout(set = 0, binding = 5) buffer VCache4 { vec4 v_cache4[]; };
-layout(set = 0, binding = 5) buffer VCacheBits { uint v_cache_bits[]; };
-layout(set = 0, binding = 6) writeonly buffer Y { float y[]; };
-layout(set = 0, binding = 6) writeonly buffer Y4 { vec4 y4[]; };
+layout(set = 0, binding = 4) buffer KCache { STORED k_cache[]; };
+layout(set = 0, binding = 4) buffer KCache4 { STORED4 k_cache4[]; };
+layout(set = 0, binding = 4) buffer KCacheBits { BITS k_cache_bits[]; };
+layout(set = 0, binding = 5) buffer VCache { STORED v_cache[]; };
+layout(set = 0, binding = 5) buffer VCache4 { STORED4 v_cache4[]; };
+layout(set = 0, binding = 5) buffer VCacheBits { BITS v_cache_bits[]; };
+layout(set = 0, binding = 6) writeonly buffer Y { STORED y[]; };
+layout(set = 0, binding = 6) writeonly buffer Y4 { STORED4 y4[]; };
 layout(push_constant) uniform Push {
   uint group, chunks, d;
   float scale;
@@ -48,23 +51,12 @@ shared float weight[HEADS][PLACES];
 shared float reduced[HEADS][32];
 shared vec4 parts[128];
 
-// Loads elements at..at+3 of a head with `left` elements from `at` on, at least one; elements past the head are 0.
-#define DEFINE_LOAD4(name, data, data4)                                       \
-  vec4 name(uint at, uint left) {                                             \
-    if (left >= 4) {                                                          \
-      if (ALIGNED) return data4[at >> 2];                                     \
-      return vec4(data[at], data[at + 1], data[at + 2], data[at + 3]);        \
-    }                                                                         \
-    vec4 x = vec4(data[at], 0, 0, 0);                                         \
-    if (left > 1) x.y = data[at + 1];                                         \
-    if (left > 2) x.z = data[at + 2];                                         \
-    return x;                                                                 \
-  }
-DEFINE_LOAD4(load_q, q, q4)
-DEFINE_LOAD4(load_k, k, k4)
-DEFINE_LOAD4(load_v, v, v4)
-DEFINE_LOAD4(load_k_cache, k_cache, k_cache4)
-DEFINE_LOAD4(load_v_cache, v_cache, v_cache4)
+DEFINE_LOAD4_STORED(load_q, q, q4, ALIGNED)
+DEFINE_LOAD4_STORED(load_k, k, k4, ALIGNED)
+DEFINE_LOAD4_STORED(load_v, v, v4, ALIGNED)
+DEFINE_LOAD4_STORED(load_k_cache, k_cache, k_cache4, ALIGNED)
+DEFINE_LOAD4_STORED(load_v_cache, v_cache, v_cache4, ALIGNED)
+DEFINE_STORE4_STORED(store_y, y, y4, ALIGNED)
 
 // Reduces the 32 values of each head by a tree; all invocations get the same bits. Every invocation takes part.
 #define DEFINE_REDUCE(name, COMBINE)                                                                                \
@@ -169,15 +161,7 @@ void main() {
       for (uint s = 1; s < slots; ++s) all += parts[s * width + own];
       const float of_head = reduced[h][0];
       all = of_head == 0 ? vec4(0) : all / of_head;
-      const uint at = y_first + b * y_batch + (h0 + h) * y_head + column, left = d - column;
-      if (left >= 4 && ALIGNED) {
-        y4[at >> 2] = all;
-      } else {
-        y[at] = all.x;
-        if (left > 1) y[at + 1] = all.y;
-        if (left > 2) y[at + 2] = all.z;
-        if (left > 3) y[at + 3] = all.w;
-      }
+      store_y(y_first + b * y_batch + (h0 + h) * y_head + column, d - column, all);
     }
     barrier();
   }

@@ -2,6 +2,8 @@
 #include "kernels/vulkan/rows.hpp"
 #include "ops/attention_decode.hpp"
 #include "shaders/attention_decode_tiles.hpp"
+#include "shaders/attention_decode_tiles_bf16.hpp"
+#include "shaders/attention_decode_tiles_f16.hpp"
 
 namespace assay::vulkan::of_attention_decode {
 namespace {
@@ -22,17 +24,18 @@ struct DecodePush {
   std::uint32_t y_first, y_batch, y_head;
 };
 
-/// Returns true if every head starts at a multiple of 16 bytes.
-bool heads_aligned(const View<float>& view, const StorageBinding& binding) {
+/// Returns true if every head starts at a multiple of four elements.
+bool heads_aligned(const StorageView& view, const StorageBinding& binding) {
   bool aligned = binding.first % 4 == 0;
   for (int axis = 0; axis + 1 < view.rank(); ++axis) aligned = aligned && step(view, axis) % 4 == 0;
   return aligned;
 }
 
+template <const Shader& shader>
 void run(const AttentionDecodeArgs& args, Device& device) {
   VulkanDevice& target = vulkan_device(device);
-  const View<float> q = f32(args.q), k = f32(args.k), v = f32(args.v), y = f32(args.y);
-  const View<float> k_cache = f32(args.k_cache), v_cache = f32(args.v_cache);
+  const StorageView &q = args.q, &k = args.k, &v = args.v, &k_cache = args.k_cache, &v_cache = args.v_cache,
+                    &y = args.y;
   const std::array bindings{bind(target, q),       bind(target, k),       bind(target, v), bind(target, args.lengths),
                             bind(target, k_cache), bind(target, v_cache), bind(target, y)};
   const std::array<std::uint32_t, 1> aligned{heads_aligned(q, bindings[0]) && heads_aligned(k, bindings[1]) &&
@@ -64,8 +67,8 @@ void run(const AttentionDecodeArgs& args, Device& device) {
                         .y_first = bindings[6].first,
                         .y_batch = step(y, 0),
                         .y_head = step(y, 1)};
-  target.dispatch({.name = shaders::attention_decode_tiles.name,
-                   .module = shaders::attention_decode_tiles.module,
+  target.dispatch({.name = shader.name,
+                   .module = shader.module,
                    .specialization = aligned,
                    .bindings = bindings,
                    .push = bytes_of(push),
@@ -81,8 +84,7 @@ std::optional<std::string> refuse(const AttentionDecodeArgs& args) {
   const Index elements = (args.d + 7) / 8, places = (kDecodePlaces * width + 127) / 128;
   const Index tile = elements * (1 + kDecodeHeads) + places * (1 + kDecodeHeads) + 3 * kDecodeHeads + 10;
   if (auto why = refuse_long((args.capacity + kDecodePlaces - 1) / kDecodePlaces * (tile + 1) + 128)) return why;
-  return refuse_large(f32(args.q), f32(args.k), f32(args.v), args.lengths, f32(args.k_cache), f32(args.v_cache),
-                      f32(args.y));
+  return refuse_large(args.q, args.k, args.v, args.lengths, args.k_cache, args.v_cache, args.y);
 }
 
 constexpr Arithmetic kTilesOfPlaces = [] {
@@ -91,12 +93,21 @@ constexpr Arithmetic kTilesOfPlaces = [] {
   return arithmetic;
 }();
 
-const KernelRegistration tiles{
-    {.id = "attention_decode/vulkan/tiles",
-     .arithmetic = kTilesOfPlaces,
-     .summary = "a workgroup for up to four heads that share keys and values, online softmax by tiles of 64 places",
-     .run = &run_typed<AttentionDecodeArgs, &run>,
-     .refuse = &refuse_typed<AttentionDecodeArgs, &refuse>}};
+template <const Shader& shader>
+KernelRegistration add(DType storage, std::string_view id) {
+  return KernelRegistration(
+      {.id = id,
+       .arithmetic = kTilesOfPlaces,
+       .storage = storage,
+       .summary = "a workgroup for up to four heads that share keys and values, online softmax by tiles of 64 places",
+       .run = &run_typed<AttentionDecodeArgs, &run<shader>>,
+       .refuse = &refuse_typed<AttentionDecodeArgs, &refuse>});
+}
+
+const KernelRegistration registrations[] = {
+    add<shaders::attention_decode_tiles>(DType::f32, "attention_decode/vulkan/tiles"),
+    add<shaders::attention_decode_tiles_f16>(DType::f16, "attention_decode/vulkan/tiles_f16"),
+    add<shaders::attention_decode_tiles_bf16>(DType::bf16, "attention_decode/vulkan/tiles_bf16")};
 
 }  // namespace
 }  // namespace assay::vulkan::of_attention_decode

@@ -1,6 +1,6 @@
 // attention.comp with a workgroup of 64 invocations per query: one score each of 64 keys at a time, then four columns
 // each of their values. Every query rereads keys and values.
-#pragma shaders attention_naive
+#pragma shaders attention_naive; attention_naive_f16 F16; attention_naive_bf16 BF16
 #extension GL_GOOGLE_include_directive : require
 layout(local_size_x = 64) in;
 #include "attention.glsl"
@@ -18,7 +18,8 @@ void main() {
       float score = -INFINITY;
       if (key < keys) {
         float dot = 0;
-        for (uint c = 0; c < d; ++c) dot = fma(q[at(of_q, b, i, h) + c], k[at(of_k, b, key, g) + c], dot);
+        for (uint c = 0; c < d; ++c)
+          dot = fma(LOADED(q[at(of_q, b, i, h) + c]), LOADED(k[at(of_k, b, key, g) + c]), dot);
         score = scale * dot;
       }
       weights[lane] = score;
@@ -36,12 +37,12 @@ void main() {
         const uint value = at(of_v, b, key0 + j, g);
         total += weights[j];
         for (uint n = 0; n < 4; ++n)
-          if (lane + n * 64 < d) sums[n] = fma(weights[j], v[value + lane + n * 64], sums[n]);
+          if (lane + n * 64 < d) sums[n] = fma(weights[j], LOADED(v[value + lane + n * 64]), sums[n]);
       }
       barrier();
     }
     for (uint n = 0; n < 4; ++n)
-      if (lane + n * 64 < d) y[at(of_y, b, i, h) + lane + n * 64] = total == 0 ? 0 : sums[n] / total;
+      if (lane + n * 64 < d) y[at(of_y, b, i, h) + lane + n * 64] = STORE(total == 0 ? 0 : sums[n] / total);
     if (lane == 0) store_logsumexp(b, h, i, total == 0 ? -INFINITY : isnan(total) ? total : largest + log(total));
   }
 }

@@ -4,6 +4,7 @@
 #pragma shaders cross_entropy_backward; cross_entropy_backward_f16 F16; cross_entropy_backward_bf16 BF16
 #include "storage.glsl"
 layout(local_size_x = 256) in;
+#include "logit_gradient.glsl"
 
 // True if every row starts at a multiple of four elements.
 layout(constant_id = 0) const bool VECTOR_X = false;
@@ -24,12 +25,6 @@ layout(push_constant) uniform Push {
   uint targets_first, weights_first, logsumexp_first, normalizer_first, dloss_first, dtotal_first;
 };
 
-float gradient(float logit, float shift, bool at_target, float scale) {
-  const float difference = logit - shift;
-  const float p = isnan(difference) ? difference : exp(difference);
-  return (at_target ? p - 1.0 : p) * scale;
-}
-
 void main() {
   const uint j = gl_GlobalInvocationID.x * 4;
   if (j >= classes) return;
@@ -42,8 +37,8 @@ void main() {
     if (j + 3 < classes) {
       const vec4 v = VECTOR_X ? LOADED4(x4[from >> 2])
                               : vec4(LOADED(x[from]), LOADED(x[from + 1]), LOADED(x[from + 2]), LOADED(x[from + 3]));
-      const vec4 g = vec4(gradient(v.x, shift, y == j, scale), gradient(v.y, shift, y == j + 1, scale),
-                          gradient(v.z, shift, y == j + 2, scale), gradient(v.w, shift, y == j + 3, scale));
+      const vec4 g = vec4(logit_gradient(v.x, shift, y == j, scale), logit_gradient(v.y, shift, y == j + 1, scale),
+                          logit_gradient(v.z, shift, y == j + 2, scale), logit_gradient(v.w, shift, y == j + 3, scale));
       if (VECTOR_DX) {
         dx4[to >> 2] = STORE4(g);
       } else {
@@ -53,7 +48,7 @@ void main() {
         dx[to + 3] = STORE(g.w);
       }
     } else {
-      for (uint k = 0; j + k < classes; ++k) dx[to + k] = STORE(gradient(LOADED(x[from + k]), shift, y == j + k, scale));
+      for (uint k = 0; j + k < classes; ++k) dx[to + k] = STORE(logit_gradient(LOADED(x[from + k]), shift, y == j + k, scale));
     }
   }
 }

@@ -15,7 +15,7 @@ HeadTensor head_tensor(const V& view, const StorageBinding& binding) {
   return {binding.first, step(view, 0), step(view, 1), step(view, 2)};
 }
 
-/// Returns true if every head of the tensor starts at a multiple of 16 bytes.
+/// Returns true if every head of the tensor starts at a multiple of four elements.
 inline bool aligned_heads(const HeadTensor& of) { return (of.first | of.batch | of.position | of.head) % 4 == 0; }
 
 /// Rows and keys per workgroup at a time, elements of a product that it stages, and unrolled iterations of either loop

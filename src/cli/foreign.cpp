@@ -167,7 +167,7 @@ void advise(const OpDescriptor& op, const plugin::Source& source) {
 }
 
 /// By default a shader is held to the Vulkan specification's requirements on every device.
-constexpr std::string_view kShadersPromise = "flush_to_zero=yes,functions=vulkan";
+constexpr std::string_view kShadersPromise = "flush_to_zero=stores,functions=vulkan";
 
 std::unique_ptr<plugin::ForeignKernel> shader(const ForeignOptions& o, const OpDescriptor& op) {
   if (o.bindings.empty())

@@ -114,7 +114,7 @@ class RowBound {
     const double larger = (1 + growth) * (1 + r.unit);
     per_magnitude_ = (tiny * terms.range + terms.absolute) * n * larger;
     per_store_ = std::min(kLambda, root) * (1 + 0x1p-30);
-    flush_ = r.of.flushes_subnormals ? store_.smallest : 0;
+    flush_ = r.of.flushed_below(store_.smallest);
     absolute_ = (n * (k * r.underflow + k * r.flush) * terms.operations + tiny * (root * sides.norms + n * k * tiny)) *
                 larger * terms.range;
   }

@@ -37,6 +37,7 @@ std::string to_string(const Arithmetic& arithmetic) {
   if (arithmetic.block > 1) text += ", blocks of " + std::to_string(arithmetic.block);
   if (arithmetic.aligned != Format::f32) text += ", factors aligned as " + std::string(name(arithmetic.aligned));
   if (arithmetic.flushes_subnormals) text += ", subnormals flushed";
+  if (arithmetic.flushes_stored) text += ", subnormal results flushed when stored";
   if (!arithmetic.fuses_products) text += ", products rounded";
   text += ", functions of " + std::string(name(arithmetic.functions));
   if (arithmetic.online_tile > 0)

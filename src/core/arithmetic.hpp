@@ -55,9 +55,11 @@ struct Arithmetic {
   /// Format of the factors of block operations where `inputs` is wider, as of a layer in f16 with an adapter in f32: a
   /// factor below its normal range is aligned as its smallest normal number.
   Format aligned = Format::f32;
-  bool flushes_subnormals = false;  ///< subnormal inputs and results may become zero
-  bool fuses_products = true;       ///< a product may be added before it is rounded (FMA); false: never
-  Loss loses = Loss::nothing;       ///< the pin of the contract that the kernel does not keep
+  bool flushes_subnormals = false;  ///< float32: subnormal inputs and results may become zero
+  /// Results that are subnormal in their storage format may become zero, as by a device's own conversion to f16.
+  bool flushes_stored = false;
+  bool fuses_products = true;  ///< a product may be added before it is rounded (FMA); false: never
+  Loss loses = Loss::nothing;  ///< the pin of the contract that the kernel does not keep
   FunctionLibrary functions = FunctionLibrary::c_library;  ///< library of division, exp, log, ...
   /// Terms of a softmax between two rescalings of its running sum by exp(old maximum - new maximum); 0: the maximum is
   /// known before the first term (two passes).
@@ -69,6 +71,10 @@ struct Arithmetic {
   Frequencies frequencies = Frequencies::exact;
 
   friend bool operator==(const Arithmetic&, const Arithmetic&) = default;
+
+  /// Returns the magnitude below which a stored result may become zero, where `smallest` is the format's smallest normal
+  /// number: no storage format has a smaller one than float32.
+  double flushed_below(double smallest) const { return flushes_stored ? smallest : flushes_subnormals ? 0x1p-126 : 0; }
 };
 
 /// "f32 inputs, f32 accumulator, to nearest"

@@ -223,9 +223,9 @@ Bounded stored(DType dtype, const Bounded& x) {
   const double magnitude = std::fabs(x.value), unit = half ? 0x1p-11 : 0x1p-8;
   const double largest = half ? 65504 : 0x1.fep127, smallest = half ? 0x1p-14 : 0x1p-126;
   if (!(magnitude <= DBL_MAX)) return x;
-  // Half a unit in the last place of the stored value (for subnormals, of the smallest normal number). A flush loses
-  // subnormals entirely.
-  const double lost = Roundings::current().of.flushes_subnormals ? smallest : 0;
+  // Half a unit in the last place of the stored value (for subnormals, of the smallest normal number), and what a flush
+  // loses.
+  const double lost = Roundings::current().of.flushed_below(smallest);
   const auto bound = [&](double e) {
     return finite_or_infinite((e + unit * binade(std::max(magnitude + e, smallest)) + lost) * (1 + kDoubleSlack));
   };
@@ -236,7 +236,7 @@ Bounded stored(DType dtype, const Bounded& x) {
     return anything();
   // A number that every machine holds exactly has one nearest stored number.
   if (x.error == 0 && !x.may_overflow && static_cast<double>(static_cast<float>(x.value)) == x.value &&
-      (lost == 0 || magnitude >= smallest)) {
+      magnitude >= lost) {
     const double off = std::fabs(stored(dtype, static_cast<float>(x.value)) - x.value);
     return {x.value, off, off, magnitude >= limit};
   }

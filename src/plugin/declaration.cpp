@@ -7,6 +7,7 @@
 #include <charconv>
 #include <deque>
 #include <functional>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -102,8 +103,10 @@ const std::vector<Key>& keys() {
           "block", "terms that one addition takes at once, as tensor cores add them", 1, kLargest,
           [](Declaration & d) -> auto& { return d.arithmetic.block; }),
       choice(
-          "flush_to_zero", "subnormal numbers may become 0", answers,
-          [](Declaration & d) -> auto& { return d.arithmetic.flushes_subnormals; }),
+          "flush_to_zero",
+          "subnormal float32 numbers may become 0; stores: so may results that are subnormal in their storage format",
+          Words<std::tuple<bool, bool>>{{{false, false}, "no"}, {{true, false}, "yes"}, {{true, true}, "stores"}},
+          [](Declaration& d) { return std::tie(d.arithmetic.flushes_subnormals, d.arithmetic.flushes_stored); }),
       choice(
           "fma", "products may be added without being rounded", answers,
           [](Declaration & d) -> auto& { return d.arithmetic.fuses_products; }),

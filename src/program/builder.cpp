@@ -234,6 +234,32 @@ Parameter Builder::frozen_parameter(std::string name, const Shape& shape, Weight
   return p;
 }
 
+Value Builder::frozen_stack(std::span<const NamedDim> matrices, Index columns, WeightFormat format) {
+  std::string all;
+  Index rows = 0;
+  for (const auto& [name, extent] : matrices) all += (all.empty() ? "" : " and ") + full_name(name), rows += extent;
+  if (matrices.empty() || format == WeightFormat::nf4)
+    throw InputError(all, "no matrices, or scales apart from their codes, make no stack", "have them one by one");
+  elements_of(all, {rows, columns}, DType::f32);
+  const DType dtype = is_packed(format) ? DType::u8 : activation_dtype(format);
+  const Index width = row_bytes(format, columns) / static_cast<Index>(size_of(dtype));
+  const Shape whole{rows, width};
+  const std::int32_t storage = add(Storage{all, Kind::parameter, dtype, whole.size()});
+  Index begin = 0;
+  Value first;
+  for (const auto& [name, extent] : matrices) {
+    const std::string own = full_name(name);
+    elements_of(own, {extent, columns}, DType::f32);
+    expect_new("a parameter", own);
+    const Shape shape{extent, width};
+    const Value v = add({own, storage, begin * width, shape, row_major_strides(shape), 0, {}});
+    program_.parameters.push_back({own, v, false, {extent, columns}, format});
+    if (!first) first = v;
+    begin += extent;
+  }
+  return add({all, storage, 0, whole, row_major_strides(whole), 0, first});
+}
+
 Value Builder::join(std::span<const Value> parts) {
   if (parts.empty()) throw InputError("join", "it was given no part", "give one or more");
   if (parts.size() == 1) return parts[0];

@@ -42,6 +42,9 @@ class Builder {
   /// part in its storage.
   Parameter frozen_parameter(std::string name, const Shape& shape, WeightFormat format, Index rows,
                              bool zero_row = false);
+  /// Frozen matrices of one width and format, not nf4, row behind row in one storage: one call multiplies them all. Each
+  /// is a parameter. Returns the rows of all.
+  Value frozen_stack(std::span<const NamedDim> matrices, Index columns, WeightFormat format);
   /// Elements that outlive runs, set by the host or by steps in place.
   Value state(std::string name, const Shape& shape, DType dtype = DType::f32);
   /// Zeros, which no step may overwrite.

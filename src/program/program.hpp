@@ -45,7 +45,7 @@ struct ValueInfo {
   Index offset = 0;          ///< elements from the beginning of the storage
   Shape shape, strides;      ///< strides in elements
   std::int32_t version = 0;  ///< how many steps have written to the storage
-  Value base{};              ///< the value that this is a view of; itself where it is none
+  Value base{};  ///< the value that this is a view of, of stacked matrices the first; itself where it is none
 };
 
 /// One call. Dims, params and tensors are in the contract's order. A tensor that the operation writes is the value

@@ -193,7 +193,9 @@ void Session::share(const Session& other, std::vector<bool>& own) {
   }
   for (const Parameter& p : program_.parameters) {
     const auto found = std::ranges::find(other.program_.parameters, p.name, &Parameter::name);
-    if (found != other.program_.parameters.end() && other.program_[found->value].offset != program_[p.value].offset)
+    if (found != other.program_.parameters.end() &&
+        (other.program_[found->value].offset != program_[p.value].offset ||
+         other.program_.storage_of(found->value).name != program_.storage_of(p.value).name))
       refuse(p.name, "the two programs have it at different places");
   }
 }

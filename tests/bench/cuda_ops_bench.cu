@@ -130,6 +130,7 @@ std::vector<Setting> settings() {
           {"cross_entropy_backward", {{"rows", 4096}, {"classes", 32000}}, {}},
           {"adamw_step", {{"n", Index{1} << 26}, {"copies", 0}}, {}},
           {"attention", heads, {{"scale", 0.08838834764F}, {"causal", 0}}, 4 * pairs},
+          {"attention", heads, {{"scale", 0.08838834764F}, {"causal", 1}}, 2 * pairs},
           {"attention_backward", heads, {{"scale", 0.08838834764F}, {"causal", 0}}, 10 * pairs},
           {"q4_k_gemv", {{"rows", 4096}, {"k", 14336}}, {}},
           {"nf4_matmul_nt", {{"m", 1}, {"n", 4096}, {"k", 14336}}, {}}};
@@ -145,7 +146,9 @@ void run(CudaDevice& device, const std::string& only) {
         continue;
       const DeviceCall prepared(device, operation(setting.op), setting, kernel->storage);
       const double ms = median_of_rounds(device, [&] { kernel->run(prepared.call, device); });
-      std::printf("{\"kernel\":\"%s\",\"ms\":%.4f,", std::string(kernel->id).c_str(), ms);
+      std::printf("{\"kernel\":\"%s\",", std::string(kernel->id).c_str());
+      for (const auto& [name, value] : setting.params) std::printf("\"%s\":%g,", std::string(name).c_str(), value);
+      std::printf("\"ms\":%.4f,", ms);
       if (setting.operations > 0) std::printf("\"tflops\":%.2f}\n", setting.operations / ms * 1e-9);
       else
         std::printf("\"gbytes_per_s\":%.1f,\"of_copy\":%.3f}\n", prepared.bytes / ms * 1e-6,

@@ -73,10 +73,11 @@ for dtype in (torch.float32, torch.bfloat16):
     v = torch.randn(1, 8, 4096, 128, device=DEVICE, dtype=dtype, requires_grad=True)
     dy = torch.randn(1, 32, 4096, 128, device=DEVICE, dtype=dtype)
 
-    def forward():
-        return F.scaled_dot_product_attention(q, k, v, scale=1 / math.sqrt(128), enable_gqa=True)
+    def forward(causal=False):
+        return F.scaled_dot_product_attention(q, k, v, scale=1 / math.sqrt(128), enable_gqa=True, is_causal=causal)
 
     with torch.no_grad():
         show(f"sdpa {dtype}", forward, operations=4 * pairs)
+        show(f"sdpa causal {dtype}", lambda: forward(True), operations=2 * pairs)
     y = forward()
     show(f"sdpa backward {dtype}", lambda: torch.autograd.grad(y, (q, k, v), dy, retain_graph=True), operations=10 * pairs)

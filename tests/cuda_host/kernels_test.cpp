@@ -117,6 +117,75 @@ TEST(Kernels, ProductsByBoxesTakeRowsWithGaps) {
   EXPECT_EQ(kernels_run, 6);
 }
 
+/// Rows of tensors by position, then head; or by head, then position, with 16 bytes between rows.
+TEST(Kernels, AttentionByBoxesTakesHeadsInAnyOrder) {
+  const Index batch = 2, rows = 140, kv_heads = 2, heads = 4, d = 72, padded = d + 8;
+  const auto tensor = [](DType dtype, std::vector<std::byte>& bytes, const Shape& shape, const Shape& strides) {
+    return Tensor{dtype, bytes.data(), shape, strides};
+  };
+  int kernels_run = 0;
+  for (const Kernel& k : kernels()) {
+    if (k.backend != Backend::cuda_host || k.role != KernelRole::kernel) continue;
+    if (k.op != "attention" || k.id.find("/wgmma") == std::string_view::npos) continue;
+    ++kernels_run;
+    std::mt19937 random(5);
+    const std::vector<std::int32_t> lengths{140, 131}, starts{0, -3};
+    const auto inner = static_cast<std::size_t>(d);
+    std::vector<std::vector<std::byte>> dense, apart, outputs;
+    const Index of_tensor[] = {heads, kv_heads, kv_heads, heads};
+    for (const Index h : of_tensor) {
+      auto& values = dense.emplace_back(static_cast<std::size_t>(batch * rows * h * d) * 2);
+      apart.emplace_back(static_cast<std::size_t>(batch * h * rows * padded) * 2, std::byte{0xff});
+      for (std::size_t e = 0; e < values.size(); e += 2) {
+        // f16 and bf16 numbers between 1/4 and 4 of either sign
+        const auto bits =
+            static_cast<std::uint16_t>((k.storage == DType::f16 ? 0x3400U : 0x3e80U) +
+                                       random() % (k.storage == DType::f16 ? 0x1000U : 0x0200U) + (random() % 2 << 15));
+        std::memcpy(values.data() + e, &bits, 2);
+      }
+      for (Index b = 0; b < batch; ++b)
+        for (Index i = 0; i < rows; ++i)
+          for (Index head = 0; head < h; ++head)
+            std::memcpy(apart.back().data() + static_cast<std::size_t>(((b * h + head) * rows + i) * padded) * 2,
+                        values.data() + static_cast<std::size_t>(((b * rows + i) * h + head) * d) * 2, inner * 2);
+    }
+    for (const bool by_position : {true, false}) {
+      auto& from = by_position ? dense : apart;
+      Call call{.dims = {batch, rows, rows, kv_heads, heads, d}, .params = {0.125, 1}, .tensors = {}};
+      std::vector<float> logsumexp(static_cast<std::size_t>(batch * heads * rows));
+      const auto of_heads = [&](std::size_t t) {
+        const Index h = of_tensor[t];
+        return tensor(
+            k.storage, from[t], Shape{batch, rows, h, d},
+            by_position ? Shape{rows * h * d, h * d, d, 1} : Shape{h * rows * padded, padded, rows * padded, 1});
+      };
+      for (std::size_t t = 0; t < 3; ++t) call.tensors.push_back(of_heads(t));
+      for (const auto* ints : {&lengths, &starts})
+        call.tensors.push_back({DType::i32, const_cast<std::int32_t*>(ints->data()), Shape{batch}, Shape{1}});
+      call.tensors.push_back(of_heads(3));
+      call.tensors.push_back(
+          {DType::f32, logsumexp.data(), Shape{batch, heads, rows}, row_major_strides(Shape{batch, heads, rows})});
+      ASSERT_FALSE(refuses(k, call)) << k.id;
+      cuda_host::set_seed(by_position ? 1 : 2);
+      k.run(call, device(Backend::cuda_host));
+      auto& y = outputs.emplace_back();
+      for (Index b = 0; b < batch; ++b)
+        for (Index i = 0; i < rows; ++i)
+          for (Index h = 0; h < heads; ++h) {
+            const Index at = by_position ? ((b * rows + i) * heads + h) * d : ((b * heads + h) * rows + i) * padded;
+            const auto row = from[3].begin() + at * 2;
+            y.insert(y.end(), row, row + d * 2);
+          }
+      const auto* bytes = reinterpret_cast<const std::byte*>(logsumexp.data());
+      y.insert(y.end(), bytes, bytes + logsumexp.size() * sizeof(float));
+      call.tensors[1].strides = Shape{1, call.tensors[1].strides[1] - 1, 1, 1};
+      EXPECT_TRUE(refuses(k, call).value_or("").starts_with("k must start")) << k.id;
+    }
+    EXPECT_TRUE(outputs[0] == outputs[1]) << k.id;
+  }
+  EXPECT_EQ(kernels_run, 2);
+}
+
 TEST(Kernels, CopiesGiveTheSameBitsInEveryOrder) {
   const Index m = 45, n = 70;
   for (const Kernel& k : kernels()) {

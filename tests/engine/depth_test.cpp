@@ -107,6 +107,26 @@ TEST(Floor, AsksForAThirdOfTheElements) {
       "32.3% of the elements of a default campaign, of which at least a third is required: give --cases 100, the default, or more");
 }
 
+/// Where elements alone are missing, slow cases do not count, and the others suffice.
+TEST(Floor, ItsElementsComeFromTheCasesThatCompareMostASecond) {
+  for (const OpDescriptor* op : operations()) {
+    const std::vector<const Obligation*> list = all_of(op->name);
+    const std::vector<bool> counts(list.size(), true);
+    const Floor floor(*op, list, 1);
+    std::vector<Coverage> none = covered(op->name, kDefaultCases);
+    for (Coverage& c : none) c.elements = 0;
+    std::vector<Coverage> rich = none;
+    int taken = 0, cases = 0;
+    for (std::size_t o = 0; o < list.size(); ++o)
+      for (int number = 0; number < kDefaultCases; number += draw_spec(list[o]->info->by).every, ++cases)
+        if (const Case drawn = draw(*op, *list[o]->info, 1, static_cast<std::uint64_t>(number)).value();
+            floor.adds(o, drawn, none, counts))
+          rich[o].add(*op, drawn), ++taken;
+    EXPECT_EQ(floor.lacks(rich, counts), "") << op->name;
+    EXPECT_LT(taken, cases) << op->name;
+  }
+}
+
 /// Each region is drawn under two obligations, at least one with an oracle or a certificate.
 TEST(Floor, AsksForJointShapesUnderTwoObligations) {
   const std::vector<const Obligation*> list = all_of("matmul");

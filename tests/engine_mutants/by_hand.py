@@ -271,6 +271,7 @@ BY_HAND = [
     ('all-shrunk', CAMPAIGN, 'fails_again || !options_.shrink || shrink_budget()', 'fails_again || MUTANT || !options_.shrink || shrink_budget()', 'nothing is shrunk'),
     ('no-race', CAMPAIGN, 'if (!backend.chosen_order) return', 'if (MUTANT || !backend.chosen_order) return', 'no race is looked for'),
     ('no-floor', DEPTH, 'reached < kMinDepth)', 'reached < kMinDepth && !MUTANT)', 'no part of the default depth is asked for'),
+    ('few-are-rich', DEPTH, 'rich >= kShareOfRich * all', 'rich >= (MUTANT ? 0.1 : kShareOfRich) * all', 'cases that count for elements hold too few of them'),
     ('strategies-free', DEPTH, 'missing = whole_[o].strategies', 'missing = MUTANT ? 0 : whole_[o].strategies', 'a floor needs no strategy'),
     ('placements-free', DEPTH, 'missing = whole_[o].placements', 'missing = MUTANT ? 0 : whole_[o].placements', 'a floor needs no placement'),
     ('half-refused', CAMPAIGN, 'if (accepted < kMinDepth)', 'if (accepted < kMinDepth && !MUTANT)', 'a kernel may refuse most of its cases'),

@@ -6,6 +6,7 @@
 
 #include "reference/rmsnorm.hpp"
 #include "reference/rmsnorm_backward.hpp"
+#include "reference/rmsnorm_eps_backward.hpp"
 #include "reference/rope.hpp"
 #include "reference/silu_mul.hpp"
 #include "reference/silu_mul_backward.hpp"
@@ -33,8 +34,15 @@ TEST(GoldenRows, Rmsnorm) {
   expect(y, {0.90197523360339462, -0.90197523360339462, 0.67648142520254597});
   reference::rmsnorm_backward<double>(in(x, matrix), in(weight, vector), in(rrms, rows), in(dy, matrix),
                                       out(dx, matrix), out(dweight, vector));
-  expect(dx, {1.0089892443698991, 0.68794721207038573, 0.095548223898664685});
-  expect(dweight, {0.45098761680169801, -1.8039504672067893, -1.3529628504050919});
+  const Values want_dx{1.0089892443698991, 0.68794721207038573, 0.095548223898664685};
+  const Values want_dweight{0.45098761680169801, -1.8039504672067893, -1.3529628504050919};
+  expect(dx, want_dx);
+  expect(dweight, want_dweight);
+  Values own_dx(3), own_dweight(3);
+  reference::rmsnorm_eps_backward<double>(in(x, matrix), in(weight, vector), in(dy, matrix), out(own_dx, matrix),
+                                          out(own_dweight, vector), 0.25);
+  expect(own_dx, want_dx);
+  expect(own_dweight, want_dweight);
 }
 
 TEST(GoldenRows, Softmax) {

@@ -199,6 +199,23 @@ TEST(AttentionCertificate, NothingIsSaidOfASumThatMayOverflow) {
   EXPECT_TRUE(contract::MeanBound(DType::f32, DType::f32, 3).violated(small, 3, INFINITY, 0));
 }
 
+/// Weights of 11 bits may bring a mean of the largest f16 numbers to where the store makes it infinite.
+TEST(AttentionCertificate, AStoreMayOverflow) {
+  contract::Hull hull, smaller;
+  for (const double v : {-65504.0, 65504.0}) hull.add(v);
+  for (const double v : {-65000.0, 65000.0}) smaller.add(v);
+  {
+    const ArithmeticScope scope(Arithmetic{.inputs = Format::f16});
+    const contract::MeanBound bound(DType::f16, DType::f16, 2);
+    for (const float mean : {kInf, -kInf}) {
+      EXPECT_FALSE(bound.violated(hull, 2, mean, 1)) << mean;
+      EXPECT_TRUE(bound.violated(smaller, 2, mean, 1)) << mean << " of smaller values";
+    }
+    EXPECT_TRUE(contract::MeanBound(DType::f16, DType::f32, 2).violated(hull, 2, kInf, 1)) << "stored as f32";
+  }
+  EXPECT_TRUE(contract::MeanBound(DType::f16, DType::f16, 2).violated(hull, 2, kInf, 1)) << "by weights of 24 bits";
+}
+
 TEST(Nf4Certificate, EveryCodeIsTheNearest) {
   const float scale = 2;
   std::vector<float> x;

@@ -114,8 +114,25 @@ TEST(StoredBounds, OfWhatIsHeldExactlyOneNumberIsTheNearest) {
   EXPECT_EQ(stored(DType::bf16, Bounded(-1 - 0x1.8p-7, 0, 0, false)).error, 0x1p-8);
   // The side of the midpoint is unknown.
   EXPECT_GE(stored(DType::f16, Bounded(1 + 0x1p-12, 0x1p-24, 0x1p-24, false)).error, 0x1p-11);
-  const ArithmeticScope flushing({.flushes_subnormals = true});
-  EXPECT_GE(stored(DType::f16, Bounded(0x1p-15, 0, 0, false)).error, 0x1p-15);
+}
+
+/// Flushes of float32 leave numbers alone that are subnormal in f16 only.
+TEST(StoredBounds, WhatIsFlushedIsDeclared) {
+  const auto error = [](DType dtype, double value) { return stored(dtype, Bounded(value, 0, 0, false)).error; };
+  {
+    const ArithmeticScope keeping({});
+    EXPECT_EQ(error(DType::f16, 0x1p-15), 0);
+    EXPECT_EQ(error(DType::bf16, 0x1p-127), 0);
+  }
+  {
+    const ArithmeticScope flushing({.flushes_subnormals = true});
+    EXPECT_EQ(error(DType::f16, 0x1p-15), 0);
+    EXPECT_LE(error(DType::f16, 0x1.00002p-15), 0x1p-25);
+    EXPECT_GE(error(DType::bf16, 0x1p-127), 0x1p-127);
+  }
+  const ArithmeticScope flushing({.flushes_subnormals = true, .flushes_stored = true});
+  EXPECT_GE(error(DType::f16, 0x1p-15), 0x1p-15);
+  EXPECT_GE(error(DType::bf16, 0x1p-127), 0x1p-127);
 }
 
 /// 1.9 has the same unit in the last place as 1: half a unit is not twice as large there.

@@ -28,6 +28,14 @@ TEST(Builders, RefuseWhatDoesNotFit) {
   EXPECT_NE(refusal([&] { b.reshape(x, {4, 4}); }).find("cannot be seen as [4, 4]"), std::string::npos);
   EXPECT_NE(refusal([&] { b.rows(x, 2, 4); }).find("do not exist"), std::string::npos);
   EXPECT_NE(refusal([&] { b.parameter("w", {1}); }).find("already"), std::string::npos);
+  EXPECT_NE(refusal([&] {
+              b.frozen_stack(std::vector<NamedDim>{{"w", 1}}, 4, WeightFormat::q4_k);
+            }).find("already"),
+            std::string::npos);
+  EXPECT_NE(refusal([&] {
+              b.frozen_stack(std::vector<NamedDim>{{"s", 1}}, 4, WeightFormat::nf4);
+            }).find("scales apart"),
+            std::string::npos);
   EXPECT_NE(refusal([&] { b.call("scale", std::vector{x}); }).find("the parameter alpha is not given"),
             std::string::npos);
   EXPECT_NE(refusal([&] { b.call("matmul", std::vector{x}); }).find("it reads 2 tensors and was given 1"),

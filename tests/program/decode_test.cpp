@@ -190,7 +190,6 @@ void set_weights(Session& session) {
 TEST_P(Decoders, AreTheWholeModelInEveryFormat) {
   using enum WeightFormat;
   for (const WeightFormat format : {f32, q4_k, nf4, f16, bf16}) {
-    if (!decodes_in(GetParam(), activation_dtype(format))) continue;
     TransformerConfig c = two_layers();
     c.weights = format;
     const std::vector<std::int32_t> ids = tokens(7, c.vocabulary);
@@ -220,6 +219,38 @@ TEST_P(Decoders, AreTheWholeModelInEveryFormat) {
   }
 }
 
+/// Calls of an operation in a layer.
+int calls(const Program& p, std::string_view op) {
+  return static_cast<int>(std::ranges::count_if(
+      p.steps, [&](const Step& s) { return s.op->name == op && s.label.starts_with("model.layers.0."); }));
+}
+
+/// q, k and v, gate and up, and the rotation of q and k, where nothing comes between.
+TEST(Decoding, OneCallMultipliesByWeightsThatReadOneInput) {
+  TransformerConfig c = llama();
+  c.vocabulary = 7, c.trains = false;
+  for (const auto& [weights, op] : {std::pair{WeightFormat::q4_k, "q4_k_gemv"}, {WeightFormat::bf16, "gemv"}}) {
+    c.weights = weights;
+    const Program p = decode_program(c, 1, 8).program;
+    EXPECT_EQ(calls(p, op), 4);
+    EXPECT_EQ(calls(p, "rope"), 1);
+    const Parameter& k = parameter(p, "model.layers.0.self_attn.k_proj.weight");
+    EXPECT_EQ(k.shape, (Shape{8, 6}));
+    EXPECT_EQ(p.storage_of(k.value).name,
+              p.storage_of(parameter(p, "model.layers.0.self_attn.q_proj.weight").value).name);
+    EXPECT_EQ(p[k.value].offset, 8 * row_bytes(weights, 6) / static_cast<Index>(size_of(p.storage_of(k.value).dtype)));
+    TransformerConfig biased = c;
+    biased.biases = {Projection::k};
+    EXPECT_EQ(calls(decode_program(biased, 1, 8).program, op), 4);
+    EXPECT_EQ(calls(decode_program(biased, 1, 8).program, "rope"), 2) << "a bias comes between";
+    TransformerConfig apart = c;
+    apart.largest_buffer = static_cast<std::size_t>(23 * row_bytes(weights, 6));  // q, k and v have 24 rows
+    EXPECT_EQ(calls(decode_program(apart, 1, 8).program, op), 6);
+  }
+  c.weights = WeightFormat::f32, c.adapters.on = {Projection::q};
+  EXPECT_EQ(calls(decode_program(c, 1, 8).program, "gemv"), 5) << "lora_linear takes a weight of its own";
+}
+
 TEST_P(Decoders, BeginAgainAfterAReset) {
   const TransformerConfig c = two_layers();
   const std::vector<std::int32_t> before = tokens(8, c.vocabulary, 4), ids = tokens(6, c.vocabulary);
@@ -246,7 +277,6 @@ std::vector<float> logits_of(Decoder& decoder, const std::vector<std::int32_t>& 
 TEST_P(Decoders, TablesAndHeadsAreInPartsThatADeviceBinds) {
   for (const bool tied : {false, true})
     for (const WeightFormat format : {WeightFormat::f32, WeightFormat::nf4, WeightFormat::q4_k, WeightFormat::bf16}) {
-      if (!decodes_in(GetParam(), activation_dtype(format))) continue;
       TransformerConfig c = two_layers();
       c.tied_head = tied, c.weights = format, c.vocabulary = 8;
       const std::vector<std::int32_t> ids{0, 2, 3, 5, 7, 6};
@@ -383,6 +413,15 @@ TEST(SharedStorages, AreOfOneLayout) {
   EXPECT_EQ(refusal([&] { Session(decode_program(c, 1, 9, 2).program, cpu, shared); }),
             "cache.0.keys: the two programs give it different extents or types; share between programs of one model");
   EXPECT_NE(refusal([&] { Session(decode_program(wider, 1, 8, 2).program, cpu, shared); }), "not refused");
+  TransformerConfig stacked = llama(), apart = stacked;
+  stacked.trains = apart.trains = false, apart.largest_buffer = 23 * 4 * 6;
+  const Session of_stacks(decode_program(stacked, 1, 8).program, cpu);
+  EXPECT_EQ(refusal([&] { Session(decode_program(stacked, 1, 8, 2).program, cpu, {.shares = &of_stacks}); }),
+            "not refused");
+  EXPECT_EQ(
+      refusal([&] { Session(decode_program(apart, 1, 8, 2).program, cpu, {.shares = &of_stacks}); }),
+      "model.layers.0.self_attn.q_proj.weight: the two programs have it at different places; share between programs "
+      "of one model");
 }
 
 }  // namespace

@@ -25,13 +25,6 @@ class OnDevice : public testing::TestWithParam<Backend> {
   Device* device_ = nullptr;
 };
 
-/// Returns true if a back end decodes in this format; attention is the operation that lacks formats.
-inline bool decodes_in(Backend backend, DType storage) {
-  return std::ranges::any_of(kernels(), [&](const Kernel& k) {
-    return k.op == "attention_decode" && k.backend == backend && k.storage == storage;
-  });
-}
-
 /// The back ends that this build has kernels for.
 inline std::vector<Backend> built_backends() {
   std::vector<Backend> backends;

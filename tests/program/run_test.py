@@ -34,10 +34,6 @@ prompt = ["--tokens", "1,7,49,3,3"]
 for backend in backends:
     for weights in ("f32", "nf4", "q4_k", "f16", "bf16"):
         args = [*prompt, "--backend", backend, "--weights", weights, "--count", 3]
-        if backend == "vulkan" and "f16" in weights:  # whose attention has f32 alone
-            done = run(tiny, "--random", *args)
-            expect(done.returncode != 0 and f"it stores f32 and the call holds {weights}" in done.stderr, f"{args}: {done}")
-            continue
         once, again = decoded(*args), decoded(*args, "--check", "--profile")
         expect(len(once.get("tokens", [])) == 3 and once["tokens"] == again["tokens"], f"{args}: tokens differ from run to run")
         expect(again["checked"]["elements"] > 400, f"{args}: {again['checked']} compares next to nothing")
@@ -76,6 +72,11 @@ for fault, step in (("attention_decode/never_appended", "self_attn.attention_dec
     done = run(tiny, "--random", *prompt, "--count", 2, "--check-every", 2, "--json", "--kernel", "mutant/cpu/" + fault)
     expect(done.returncode == 1 and f"model.layers.0.{step}" in json.loads(done.stdout)["checked"]["fault"] and not json.loads(done.stdout)["tokens"],
            f"{fault}, every second token: exit {done.returncode}: {done.stdout}{done.stderr}")
+
+if "vulkan" in backends:
+    for weights, fault in (("bf16", "pairs_exchanged"), ("f16", "weights_in_storage")):
+        done = run(tiny, "--random", *prompt, "--count", 2, "--check", "--backend", "vulkan", "--weights", weights, "--kernel", "mutant/vulkan/attention_decode/" + fault)
+        expect(done.returncode == 1 and "self_attn.attention_decode" in done.stdout, f"{fault} in {weights}: exit {done.returncode}: {done.stdout}{done.stderr}")
 
 for system in json.loads(subprocess.run([assay, "list", "--json"], capture_output=True, text=True).stdout)["systems"]:
     done = subprocess.run([assay, "explain", system["system"], "--json"], capture_output=True, text=True)

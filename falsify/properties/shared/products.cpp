@@ -7,7 +7,6 @@
 #include "contract/certificates.hpp"
 #include "falsify/engine/draw.hpp"
 #include "falsify/properties/shared/matrices.hpp"
-#include "runtime/limits.hpp"
 
 namespace assay::falsify {
 namespace {
@@ -166,8 +165,7 @@ Outcome product_block_additivity(Trial& trial, ProductForm form) {
   const auto takes = [&](Index terms) {
     std::vector<Index> dims = problem.dims;
     dims[1] = terms;
-    const Limits* const limits = trial.kernel().limits;
-    return !limits || !limits->refuse || !limits->refuse(dims, problem.params);
+    return trial.takes(dims);
   };
   Index cut = random.between(0, k);
   for (int tries = 0; tries < 64 && !(takes(cut) && takes(k - cut)); ++tries) cut = random.between(0, k);

@@ -31,7 +31,7 @@ MeanBound::MeanBound(DType values, DType stored, Index most) : stored_(storage_r
   if (values == DType::f32 && arithmetic.of.inputs != Format::f32)
     shortened_ = arithmetic.input_unit * arithmetic.input_floor;
   // A flush turns a subnormal value, or a subnormal mean, into 0.
-  if (arithmetic.of.flushes_subnormals) flushed_ = 2 * stored_.smallest;
+  flushed_ = 2 * arithmetic.of.flushed_below(stored_.smallest);
   for (Index n = 0; n <= most; ++n) roundings_.push_back(rounding_of_mean(static_cast<double>(n)));
 }
 
@@ -50,13 +50,18 @@ std::optional<double> MeanBound::violated(const Hull& hull, Index n, double mean
   const bool any_size = !(together <= 60);
   if (any_size && !std::isfinite(mean)) return std::nullopt;
   const double lost = count * (r.underflow * (1 + size) + r.flush) * (any_size ? 1 : std::exp(together));
-  const double bound =
+  const double before_store =
       (roundings_[static_cast<std::size_t>(n)] + (any_size ? 0 : merging_error(scores + log_n, 2 * log_n, count))) *
           (size + stored_.smallest) +
-      lost + stored_.unit * size * (1 + 0x1p-10) + stored_.unit * stored_.smallest + flushed_ + shortened_;
+      lost + flushed_ + shortened_;
+  // The store makes means from the limit on infinite.
+  const bool overflowed = std::isinf(mean);
+  const double bound =
+      before_store + (overflowed ? 0 : stored_.unit * size * (1 + 0x1p-10) + stored_.unit * stored_.smallest);
+  const double reached = overflowed ? std::copysign(stored_.limit, mean) : mean;
   const double least = any_size ? std::min(2 * hull.least, 0.0) : hull.least,
                largest = any_size ? std::max(2 * hull.largest, 0.0) : hull.largest;
-  if (mean >= least - bound && mean <= largest + bound) return std::nullopt;
+  if (reached >= least - bound && reached <= largest + bound) return std::nullopt;
   return bound;
 }
 

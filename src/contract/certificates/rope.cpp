@@ -18,8 +18,8 @@ Certified pair_norms(const StorageView& x, const StorageView& y, double interlea
       std::max(accuracy(library, Function::sin).relative(0), accuracy(library, Function::cos).relative(0)) +
       (r.narrow ? r.unit : 0);
   const double unit = (1 + promised) * (1 + r.unit) * (1 + r.unit) * (1 + r.unit) * (1 + stored.unit) - 1;
-  const double lost =
-      2 * r.underflow + 2 * r.flush + stored.smallest * (r.flush > 0 ? 1 : std::max(stored.unit, 0x1p-24));
+  const double lost = 2 * r.underflow + 2 * r.flush +
+                      std::max(r.of.flushed_below(stored.smallest), stored.smallest * std::max(stored.unit, 0x1p-24));
   const Index d = x.dim(2);
   for (Index row = 0; row < x.dim(0); ++row)
     for (Index head = 0; head < x.dim(1); ++head)

@@ -50,8 +50,8 @@ Certified distributions(const StorageView& x, const StorageView& y) {
     const double unit = r.division + r.unit;
     const double relative = (1 + r.growth(n)) * (1 + unit) * (1 + unit) - 1;
     // The store rounds each probability; subnormal ones it may flush.
-    const double of_store = stored.unit * (sum + n * stored.smallest) / (1 - stored.unit) +
-                            (r.of.flushes_subnormals ? n * stored.smallest : 0);
+    const double of_store =
+        stored.unit * (sum + n * stored.smallest) / (1 - stored.unit) + n * r.of.flushed_below(stored.smallest);
     const double bound =
         (relative * (1 + apart) + apart + n * (r.underflow + r.flush) + of_store) * (1 + 0x1p-10) + n * 0x1p-50;
     if (masked ? sum == 0 : std::fabs(sum - 1) <= bound) continue;

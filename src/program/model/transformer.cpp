@@ -106,8 +106,51 @@ std::pair<Index, Index> weight_extents(const TransformerConfig& c, Projection wh
   return {};
 }
 
-/// x Wᵀ, with the bias and the adapter that the configuration asks for.
-Value project(Builder& b, const TransformerConfig& c, Projection which, Value x) {
+/// Products of one x with several weights.
+struct Products {
+  std::vector<Value> each;  ///< [rows, out]; none where a projection multiplies by itself
+  Value all{};              ///< of one row, side by side
+};
+/// x Wᵀ of projections whose weights a model decodes with: they lie in one storage, whose rows one call multiplies by an
+/// x of one row.
+Products products_together(Builder& b, const TransformerConfig& c, std::string_view label,
+                           std::span<const Projection> projections, Value x) {
+  const Index in = b.shape(x)[1];
+  std::vector<std::string> names;
+  Index rows = 0;
+  bool adapted = false;
+  for (const Projection p : projections) {
+    names.push_back(fmt::format("{}.weight", name(p)));
+    rows += weight_extents(c, p).first;
+    adapted = adapted || c.adapters.on.contains(p);
+  }
+  Products of{std::vector<Value>(projections.size())};
+  if (!c.decodes || c.weights == WeightFormat::nf4 || (adapted && !is_packed(c.weights)) ||
+      rows_of_part(c, rows, row_bytes(c.weights, in)) < rows)
+    return of;
+  std::vector<NamedDim> matrices;
+  for (std::size_t i = 0; i < names.size(); ++i)
+    matrices.push_back({names[i], weight_extents(c, projections[i]).first});
+  const Value weights = b.frozen_stack(matrices, in, c.weights);
+  const auto product = [&](std::string_view scope, Index begin, Index end) {
+    const Scope scoped(b, scope);
+    Parameter own;
+    own.format = c.weights, own.parts = {{begin, end, b.rows(weights, begin, end)}};
+    return frozen_product(b, c, x, own);
+  };
+  if (b.shape(x)[0] == 1) of.all = product(label, 0, rows);
+  Index begin = 0;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const Index out = matrices[i].extent, end = begin + out;
+    of.each[i] = of.all ? b.reshape(b.rows(b.reshape(of.all, {rows}), begin, end), {1, out})
+                        : product(name(projections[i]), begin, end);
+    begin = end;
+  }
+  return of;
+}
+
+/// x Wᵀ, with the bias and the adapter that the configuration asks for. `product`: x Wᵀ alone, or none.
+Value project(Builder& b, const TransformerConfig& c, Projection which, Value x, Value product = {}) {
   const Scope scope(b, name(which));
   const auto [out, in] = weight_extents(c, which);
   const Index rank = c.adapters.rank;
@@ -131,7 +174,7 @@ Value project(Builder& b, const TransformerConfig& c, Projection which, Value x)
     }
     return apart ? bias_add(b, y, own) : y;
   }
-  Value y = frozen_product(b, c, x, out);
+  Value y = product ? product : frozen_product(b, c, x, out);
   if (has_bias) y = bias_add(b, y, bias());
   if (!adapted) return y;
   const Value a = b.parameter("lora_A.weight", {rank, in}), up = b.parameter("lora_B.weight", {out, rank});
@@ -258,13 +301,31 @@ Value projection(Builder& b, const TransformerConfig& c, Projection which, Value
 }
 
 namespace {
+/// Whether one call rotates queries and keys where they lie side by side.
+bool turn_together(const TransformerConfig& c) {
+  const auto more = [&](Projection p) { return c.biases.contains(p) || c.adapters.on.contains(p); };
+  constexpr Index kMostHeads = 256;  // of rope
+  return rotates(c) && !c.q_norm && !c.k_norm && !more(Projection::q) && !more(Projection::k) &&
+         c.heads + c.kv_heads <= kMostHeads;
+}
+
 /// Attention and its projections, under the scope in force.
 Value attend(Builder& b, const TransformerConfig& c, Value x, const Sequences& sequences, Cache* cache) {
   const Index rows = b.shape(x)[0], batch = b.shape(sequences.lengths)[0], d = c.head_dim;
-  Value q = project(b, c, Projection::q, x), k = project(b, c, Projection::k, x);
-  Value v = b.reshape(project(b, c, Projection::v, x), {batch, rows / batch, c.kv_heads, d});
-  q = prepare_heads(b, c, "q_norm", c.q_norm, q, c.heads, sequences);
-  k = prepare_heads(b, c, "k_norm", c.k_norm, k, c.kv_heads, sequences);
+  static constexpr Projection kRead[] = {Projection::q, Projection::k, Projection::v};
+  const Products of = products_together(b, c, "qkv_proj", kRead, x);
+  Value q = project(b, c, Projection::q, x, of.each[0]), k = project(b, c, Projection::k, x, of.each[1]);
+  Value v = b.reshape(project(b, c, Projection::v, x, of.each[2]), {batch, rows / batch, c.kv_heads, d});
+  if (of.all && turn_together(c)) {
+    const Index both = c.heads + c.kv_heads;
+    const Value heads = b.rows(b.reshape(of.all, {both + c.kv_heads, d}), 0, both);
+    const Value turned = rope(b, b.reshape(heads, {1, both, d}), sequences.positions, c.theta, 0, 0);
+    q = b.reshape(b.rows(b.reshape(turned, {both, d}), 0, c.heads), {1, 1, c.heads, d});
+    k = b.reshape(b.rows(b.reshape(turned, {both, d}), c.heads, both), {1, 1, c.kv_heads, d});
+  } else {
+    q = prepare_heads(b, c, "q_norm", c.q_norm, q, c.heads, sequences);
+    k = prepare_heads(b, c, "k_norm", c.k_norm, k, c.kv_heads, sequences);
+  }
   const double scale = 1 / std::sqrt(static_cast<double>(d));
   Value y;
   if (cache != nullptr && rows == batch) {
@@ -304,7 +365,9 @@ Value feed_forward_block(Builder& b, const TransformerConfig& c, Value x) {
   expect_rows(b, c, x, c.hidden);
   const Value n = norm(b, c, "post_attention_layernorm", x);
   const Scope scope(b, "mlp");
-  const Value gate = project(b, c, Projection::gate, n), up = project(b, c, Projection::up, n);
+  static constexpr Projection kRead[] = {Projection::gate, Projection::up};
+  const Products of = products_together(b, c, "gate_up_proj", kRead, n);
+  const Value gate = project(b, c, Projection::gate, n, of.each[0]), up = project(b, c, Projection::up, n, of.each[1]);
   return residual_add(b, x, project(b, c, Projection::down, silu_mul(b, gate, up)), 1);
 }
 

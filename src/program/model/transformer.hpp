@@ -1,7 +1,8 @@
 // Blocks of transformers as programs: attention, feed-forward, decoder layer, decoder. Parameters have the names and
 // layouts of Hugging Face checkpoints: a weight is [out, in]. Their order is that of the steps; a projection has its
 // weight, then bias, lora_A.weight, lora_B.weight. An attention block has its norm, q, k, v, q_norm, k_norm, o; a
-// feed-forward block its norm, gate, up, down; a model the table, the layers, the last norm, the head.
+// feed-forward block its norm, gate, up, down; a model the table, the layers, the last norm, the head. Weights of q, k
+// and v, or of gate and up, that one call multiplies when a model decodes come before the rest of their projections.
 #pragma once
 
 #include <array>

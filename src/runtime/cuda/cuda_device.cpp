@@ -181,6 +181,7 @@ std::unique_ptr<RecordedWork> CudaDevice::record(const std::function<void()>& wo
       // Kernels may allocate, which strict captures refuse.
       device.check("cudaStreamBeginCapture", cudaStreamBeginCapture(device.stream_, cudaStreamCaptureModeRelaxed));
       device.recording_ = into;
+      device.overlaps_ = false;  // nothing is before the first launch
     }
     cudaError_t end() {
       device.recording_ = nullptr;
@@ -240,7 +241,8 @@ void CudaDevice::launch(const cudaLaunchConfig_t& config, const void* kernel, vo
     return check("cudaFuncGetAttributes", cudaFuncGetAttributes(&attributes, launched));
   }
   cudaLaunchConfig_t as_it_can = config;
-  if (config.numAttrs > 0 && !awaits_previous(kernel, launched)) as_it_can.numAttrs = 0;
+  if (!std::exchange(overlaps_, config.numAttrs > 0) || (overlaps_ && !awaits_previous(kernel, launched)))
+    as_it_can.numAttrs = 0;
   check("cudaLaunchKernelExC", cudaLaunchKernelExC(&as_it_can, launched, arguments));
 }
 

@@ -56,8 +56,9 @@ class CudaDevice final : public Device {
   /// Returns whether prepare() is running: launchers then stop short of the launch.
   bool preparing() const { return preparing_; }
   /// Enqueues a kernel with pointers to its arguments; inside prepare() only loads its code. An attribute of `config`
-  /// for programmatic dependent launch is used only for code that waits for the previous launch: older virtual
-  /// architectures cannot. Throws DeviceError if the launch fails.
+  /// for programmatic dependent launch is used only after a launch with it, so that what other kernels wrote is there,
+  /// and only for code that waits for the previous launch: older virtual architectures cannot. Throws DeviceError if
+  /// the launch fails.
   void launch(const cudaLaunchConfig_t& config, const void* kernel, void** arguments);
   /// Passes every kernel through `filter` from now on (empty: none), and returns the previous filter. Use
   /// LaunchFilterScope.
@@ -82,6 +83,7 @@ class CudaDevice final : public Device {
   std::string name_;
   cudaStream_t stream_ = nullptr;
   bool preparing_ = false;
+  bool overlaps_ = false;                                 ///< whether the last launch had the attribute
   Recorded* recording_ = nullptr;                         ///< what the stream captures into
   LaunchFilter filter_;                                   ///< may be empty
   std::unordered_map<const void*, std::size_t> allowed_;  ///< bytes of dynamic shared memory, by kernel

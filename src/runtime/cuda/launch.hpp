@@ -103,7 +103,10 @@ void launch(void (*kernel)(P...), const LaunchShape& shape, Device& device, A&&.
 }
 
 /// Like launch(), for a kernel that calls let_next_begin() and await_previous(): it may begin before the previous
-/// kernel on the stream has ended (programmatic dependent launch, compute capability 9.0 and later).
+/// kernel on the stream has ended if that one is of this kind, too (programmatic dependent launch, compute capability
+/// 9.0 and later). Every block of such a kernel calls both. Before await_previous() it writes nothing, and reads only
+/// memory that no kernel of this kind writes. So a kernel has ended only if all before it have, and memory may serve
+/// the next kernel as if they ran one by one.
 template <class... P, class... A>
 void launch_overlapping(void (*kernel)(P...), const LaunchShape& shape, Device& device, A&&... args) {
   launch_detail::enqueue(kernel, shape, device, true, std::forward<A>(args)...);
@@ -112,21 +115,23 @@ void launch_overlapping(void (*kernel)(P...), const LaunchShape& shape, Device& 
 /// Returns the largest shared memory of a block on the device.
 inline std::size_t most_shared_bytes(Device& device) { return static_cast<CudaDevice&>(device).most_shared_bytes(); }
 
-/// Allows blocks of the next kernel to start as resources permit. They may do work without global memory until this
-/// kernel has ended.
+/// Allows blocks of the next kernel to start as resources permit, once every block of this one has called it.
 __device__ inline void let_next_begin() {
 #if __CUDA_ARCH__ >= 900
   cudaTriggerProgrammaticLaunchCompletion();
 #endif
 }
 
-/// Waits until the previous kernel has ended and its results are visible. Call before the first access to global
-/// memory.
+/// Waits until the kernels before this one have ended and their results are visible.
 __device__ inline void await_previous() {
 #if __CUDA_ARCH__ >= 900
   cudaGridDependencySynchronize();
 #endif
 }
+
+/// Brings the 128 bytes around an address of global memory to the cache that all multiprocessors share. Not a read:
+/// allowed before await_previous(), whoever writes there.
+__device__ inline void prefetch(const void* address) { asm volatile("prefetch.global.L2 [%0];" ::"l"(address)); }
 
 #else
 
@@ -150,6 +155,7 @@ inline std::size_t most_shared_bytes(Device&) { return ::assay::cuda_host::kMaxS
 
 inline void let_next_begin() {}
 inline void await_previous() {}
+inline void prefetch(const void*) {}
 
 #endif
 

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "core/errors.hpp"
+#include "runtime/cuda_host/hopper.hpp"
 #include "runtime/cuda_host/races.hpp"
 #include "runtime/cuda_host/thread_order.hpp"
 
@@ -157,6 +158,7 @@ void Block::release_barrier() {
     abandon(in_warp ? "warp divergence" : "barrier divergence", describe());
   }
   begin_phase();
+  share_known();
   make_all_ready();
 }
 

@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cfloat>
-#include <cmath>
 #include <cstring>
 #include <deque>
 #include <string>
@@ -15,9 +13,8 @@
 
 #include "core/half.hpp"
 #include "runtime/cuda_host/block.hpp"
-
-// Products are compiled once per instruction set and selected at run time, as in runtime/cuda_host/wmma.cpp.
-#define ASSAY_INLINE [[gnu::always_inline]] inline
+#include "runtime/cuda_host/block_sum.hpp"
+#include "runtime/cuda_host/boxes.hpp"
 
 namespace assay::cuda_host {
 namespace {
@@ -33,6 +30,8 @@ struct Mbarrier {
   bool known_to_copies = false;
   unsigned initialized_by;
   std::source_location site;
+  std::size_t number;         ///< in the order of initialization
+  Known arriving, completed;  ///< known to the threads that have arrived, in the running phase and before
 };
 
 struct Copy {
@@ -40,7 +39,7 @@ struct Copy {
   unsigned address;
   HostTensorMap map;
   std::uint64_t* barrier;
-  int column, row;
+  std::array<int, 4> at;
   std::source_location site;
 };
 
@@ -51,6 +50,7 @@ struct Sleeper {
 
 struct NamedBarrier {
   unsigned threads = 0, arrived = 0, generation = 0;
+  Known known;  ///< to threads that have arrived
 };
 
 /// Sums of a warp, which the model holds while products are in flight.
@@ -82,6 +82,8 @@ struct WarpOfWgmma {
   std::size_t complete = 0;      ///< products before these
   std::deque<Sums> sums;
   std::array<LaneOfWgmma, kLanes> lanes{};
+  std::vector<std::size_t> issued_at_commit;  ///< products, by group
+  bool late = false;                          ///< products are performed by waits alone, until the next one
 };
 
 /// Asynchronous operations of the running block, and the barriers that they complete on.
@@ -95,11 +97,16 @@ struct State {
   std::vector<Sleeper> sleepers;
   std::array<NamedBarrier, 16> named;
   std::vector<WarpOfWgmma> warps;
-  unsigned seen_ready = 0;  ///< rank of a thread that could run when last looked for
+  std::size_t barriers_initialized = 0;
+  Boxes boxes;
+  std::vector<Known> known;  ///< to each thread
+  unsigned seen_ready = 0;   ///< rank of a thread that could run when last looked for
 };
 
+State last_state;
+
 State& here() {
-  static State state;
+  State& state = last_state;
   if (state.block != block_serial) {
     std::vector<std::byte> seen = std::move(state.seen);
     state = {};
@@ -109,10 +116,15 @@ State& here() {
     state.seen = std::move(seen);
     // At least 1 KiB is taken on devices, for the system.
     state.window = 1024 + 128 * static_cast<unsigned>(draw() >> 61);
-    state.warps.resize((blockDim.x * blockDim.y * blockDim.z + kLanes - 1) / kLanes);
+    const unsigned threads = blockDim.x * blockDim.y * blockDim.z;
+    state.warps.resize((threads + kLanes - 1) / kLanes);
+    state.known.resize(threads);
+    state.boxes = Boxes(state.warps.size(), (block().shared_bytes() + kSwizzledRow - 1) / kSwizzledRow);
   }
   return state;
 }
+
+Known& own_knowledge() { return here().known[block().current().rank]; }
 
 /// Fails the kernel with what describe() returns. Nothing of the abandoned stack may own memory.
 template <class Describe>
@@ -125,6 +137,16 @@ template <class Describe>
 std::string text(const std::source_location& site) {
   const std::string_view file = site.file_name();
   return fmt::format("{}:{}", file.substr(file.rfind('/') + 1), site.line());
+}
+
+/// Fills memory that an operation in flight will write with garbage: half of the time without a NaN, which a kernel may
+/// repair by computing a row anew.
+void spoil(void* memory, std::size_t bytes) {
+  if (draw() >> 63) return poison(memory, bytes);
+  // Numbers of either sign, below 2 in each of the formats.
+  const auto word = static_cast<std::uint32_t>(draw() >> 32 & 0x8fff8fffU) | 0x30003000U;
+  auto* at = static_cast<std::byte*>(memory);
+  for (; bytes >= sizeof word; bytes -= sizeof word, at += sizeof word) std::memcpy(at, &word, sizeof word);
 }
 
 Thread* thread_of(unsigned rank) {
@@ -174,7 +196,7 @@ Mbarrier& barrier_at(const std::uint64_t* barrier, std::source_location site) {
 
 /// Names a barrier by the order of initialization.
 std::string name(const Mbarrier& barrier) {
-  return fmt::format("barrier {} of those initialized (count {}, {})", &barrier - here().barriers.data(), barrier.count,
+  return fmt::format("barrier {} of those initialized (count {}, {})", barrier.number, barrier.count,
                      text(barrier.site));
 }
 
@@ -182,6 +204,7 @@ void end_phase_if_complete(Mbarrier& barrier) {
   if (barrier.pending > 0 || barrier.bytes != 0) return;
   barrier.pending = barrier.count;
   ++barrier.phase;
+  barrier.completed.learn(std::exchange(barrier.arriving, {}));
   wake_all(barrier.address);
 }
 
@@ -201,6 +224,23 @@ std::byte* chunk_at(unsigned address, std::source_location site) {
   return static_cast<std::byte*>(block().shared()) + offset;
 }
 
+/// Starts an operation on the row of 128 bytes at an address: fails the kernel if start(row) returns an Unknown.
+template <class Start>
+void start_on_row(unsigned address, const char* operation, std::source_location site, Start start) {
+  const auto offset = chunk_at(address, site) - static_cast<const std::byte*>(block().shared());
+  const std::optional<Unknown> before = start(static_cast<std::size_t>(offset) / kSwizzledRow);
+  if (!before) return;
+  fail_with(
+      "race on shared memory",
+      [&] {
+        const std::string other =
+            before->warp ? fmt::format("products of warp {} that read", *before->warp) : "copy to";
+        return fmt::format("no wait or barrier orders this {} after the {} its box ({})", operation, other,
+                           text(before->site));
+      },
+      site);
+}
+
 std::byte* seen_at(const std::byte* chunk) {
   return here().seen.data() + (chunk - static_cast<const std::byte*>(block().shared()));
 }
@@ -216,22 +256,30 @@ const std::byte* operand_at(unsigned address, std::source_location site) {
 void perform(const Copy& copy) {
   const HostTensorMap& map = copy.map;
   const std::int64_t per_chunk = kChunk / map.element_bytes;
+  const auto inside = [&](std::size_t axis, std::int64_t i) {
+    return i >= 0 && i < static_cast<std::int64_t>(map.extents[axis]);
+  };
+  const bool matrix_inside = inside(2, copy.at[2]) && inside(3, copy.at[3]);
+  const auto bytes_to = [&](std::size_t axis, std::int64_t i) {
+    return i * static_cast<std::int64_t>(map.step_bytes[axis - 1]);
+  };
+  const std::int64_t to_matrix = bytes_to(2, copy.at[2]) + bytes_to(3, copy.at[3]);
   for (unsigned r = 0; r < map.box_rows; ++r) {
-    const std::int64_t row = std::int64_t{copy.row} + r;
-    const bool row_inside = row >= 0 && row < static_cast<std::int64_t>(map.rows);
+    const std::int64_t row = std::int64_t{copy.at[1]} + r;
+    const bool row_inside = matrix_inside && inside(1, row);
     const unsigned to = copy.address + r * kSwizzledRow;
     for (unsigned c = 0; c < map.box_columns / per_chunk; ++c) {
       std::byte* const chunk = chunk_at(to + c * kChunk, copy.site);
-      const std::int64_t column = copy.column + c * per_chunk;
+      const std::int64_t column = copy.at[0] + c * per_chunk;
       std::int64_t from = 0, end = 0;  // elements of the chunk that the tensor has
       if (row_inside) {
         from = std::clamp<std::int64_t>(-column, 0, per_chunk);
-        end = std::clamp<std::int64_t>(static_cast<std::int64_t>(map.columns) - column, from, per_chunk);
+        end = std::clamp<std::int64_t>(static_cast<std::int64_t>(map.extents[0]) - column, from, per_chunk);
       }
       if (end - from < per_chunk) std::memset(chunk, 0, kChunk);
       if (end > from)
         std::memcpy(chunk + from * map.element_bytes,
-                    map.address + row * static_cast<std::int64_t>(map.row_bytes) + (column + from) * map.element_bytes,
+                    map.address + to_matrix + bytes_to(1, row) + (column + from) * map.element_bytes,
                     static_cast<std::size_t>(end - from) * map.element_bytes);
       std::memcpy(seen_at(chunk), chunk, kChunk);
     }
@@ -282,36 +330,7 @@ void wait_until(const void* on, Done done, Describe describe, std::source_locati
 
 // Products. Arithmetic is that of wmma.cpp, whose loops are for the shapes of single warps.
 
-constexpr int kBlock = 4, kStep = 8;  // terms of a block, and columns that are computed together
-
-/// Adds a block of products to sums, as add_block() of wmma.cpp does.
-ASSAY_INLINE void add_block(float (&d)[kStep], const float (&a)[kBlock], const float (&b)[kBlock][kStep],
-                            double floor) {
-  constexpr std::uint64_t kExponent = 0x7ffULL << 52, kFraction24 = (1ULL << 29) - 1;
-  for (int j = 0; j < kStep; ++j) {
-    double terms[kBlock + 1] = {static_cast<double>(d[j])};
-    for (int q = 0; q < kBlock; ++q) terms[q + 1] = static_cast<double>(a[q]) * static_cast<double>(b[q][j]);
-    double largest = 0x1p-126;  // alignment stops at the last bit of a subnormal
-    for (double term : terms) largest = std::max(largest, std::fabs(term));
-    for (int q = 0; q < kBlock; ++q) {
-      const double at = std::max(std::fabs(static_cast<double>(a[q])), floor) *
-                        std::max(std::fabs(static_cast<double>(b[q][j])), floor);
-      largest = std::max(largest, terms[q + 1] != 0 ? at : 0);
-    }
-    const std::uint64_t exponent = std::bit_cast<std::uint64_t>(largest) & kExponent;
-    const double scale = std::bit_cast<double>((2069ULL << 52) - exponent);  // scales to units of its 24th bit
-    int total = 0;
-    for (double term : terms) total += static_cast<int>(term * scale);
-    const auto sum = std::bit_cast<std::uint64_t>(static_cast<double>(total)) & ~kFraction24;
-    d[j] = static_cast<float>(std::bit_cast<double>(sum) * std::bit_cast<double>(exponent - (23ULL << 52)));
-  }
-}
-
-ASSAY_INLINE bool finite(const float* numbers, int count) {
-  bool all = true;
-  for (int i = 0; i < count; ++i) all &= std::fabs(numbers[i]) <= FLT_MAX;
-  return all;
-}
+constexpr int kStep = 8;  ///< columns that are computed together
 
 /// The right operand [kDepth][columns] as floats.
 struct RightOperand {
@@ -396,16 +415,15 @@ struct Descriptor {
     if ((bits >> 49 & 7U) != 0 || (start >> 7 & 7U) != 0)
       fail("misaligned address", "the eight rows of a swizzled operand must start at a multiple of 1024 bytes", site);
   }
-  /// Eight elements along k from element k of row i; K-major.
-  const std::byte* along_k(int i, int k, std::source_location site) const {
+  /// Address of eight elements along k from element k of row i; K-major.
+  unsigned along_k(int i, int k) const {
     const auto row = static_cast<unsigned>(i);
-    return operand_at(start + row / 8 * stride + row % 8 * kSwizzledRow + static_cast<unsigned>(k) * 2, site);
+    return start + row / 8 * stride + row % 8 * kSwizzledRow + static_cast<unsigned>(k) * 2;
   }
-  /// Eight rows from row i of element k; MN-major.
-  const std::byte* along_rows(int i, int k, std::source_location site) const {
+  /// Address of eight rows from row i of element k; MN-major.
+  unsigned along_rows(int i, int k) const {
     const auto row = static_cast<unsigned>(i), column = static_cast<unsigned>(k);
-    return operand_at(start + row / 64 * leading + row % 64 * 2 + column / 8 * stride + column % 8 * kSwizzledRow,
-                      site);
+    return start + row / 64 * leading + row % 64 * 2 + column / 8 * stride + column % 8 * kSwizzledRow;
   }
 };
 
@@ -418,10 +436,10 @@ const RightOperand& right_operand(const WgmmaOperands& o, std::source_location s
   std::uint16_t* to = raw.data();
   if (o.b_transposed) {
     for (int k = 0; k < kDepth; ++k)
-      for (int j = 0; j < o.columns; j += 8, to += 8) std::memcpy(to, from.along_rows(j, k, site), kChunk);
+      for (int j = 0; j < o.columns; j += 8, to += 8) std::memcpy(to, operand_at(from.along_rows(j, k), site), kChunk);
   } else {
     for (int j = 0; j < o.columns; ++j)
-      for (int k = 0; k < kDepth; k += 8, to += 8) std::memcpy(to, from.along_k(j, k, site), kChunk);
+      for (int k = 0; k < kDepth; k += 8, to += 8) std::memcpy(to, operand_at(from.along_k(j, k), site), kChunk);
   }
   const auto count = static_cast<std::size_t>(o.columns * kDepth);
   if (right.columns == o.columns && right.inputs == o.inputs && right.transposed == o.b_transposed &&
@@ -464,8 +482,8 @@ void perform(WarpOfWgmma& warp, unsigned number, const Product& product, std::so
     std::uint16_t eight[8];
     for (int i = 0; i < kWarpRows; i += o.a_transposed ? 8 : 1)
       for (int k = 0; k < kDepth; k += o.a_transposed ? 1 : 8) {
-        std::memcpy(eight, o.a_transposed ? from.along_rows(first + i, k, site) : from.along_k(first + i, k, site),
-                    kChunk);
+        const unsigned address = o.a_transposed ? from.along_rows(first + i, k) : from.along_k(first + i, k);
+        std::memcpy(eight, operand_at(address, site), kChunk);
         for (int x = 0; x < 8; ++x) (o.a_transposed ? f.a[i + x][k] : f.a[i][k + x]) = value(o.inputs, eight[x]);
       }
   }
@@ -476,6 +494,22 @@ void perform(WarpOfWgmma& warp, unsigned number, const Product& product, std::so
   f.d = sums.values.data();
   multiply(f);
   --sums.products;
+}
+
+/// Starts product number `at` of a warp: the running thread must know that its operands have arrived.
+void start(unsigned warp, std::size_t at, const WgmmaOperands& o, std::source_location site) {
+  State& state = here();
+  const Known& known = own_knowledge();
+  const auto read = [&](const Descriptor& from, int first, int rows, bool transposed) {
+    for (int i = first; i < first + rows; i += transposed ? 64 : 1)
+      for (int k = 0; k < kDepth; k += transposed ? 1 : kDepth)
+        start_on_row(transposed ? from.along_rows(i, k) : from.along_k(i, k), "product", site, [&](std::size_t row) {
+          return state.boxes.read(row, warp, static_cast<unsigned>(at), known, site);
+        });
+  };
+  if (o.a_registers == nullptr)
+    read(Descriptor(o.a, site), static_cast<int>(warp % 4) * kWarpRows, kWarpRows, o.a_transposed);
+  read(Descriptor(o.b, site), 0, o.columns, o.b_transposed);
 }
 
 /// Performs the first `count` products in flight.
@@ -508,7 +542,7 @@ void take(Sums& sums, int lane, bool fenced, std::source_location site) {
       fail("wgmma", "a product adds to registers that the thread has written since its last wgmma.fence", site);
   }
   visit_sums(sums, lane, [](float& held, float now) { held = now; });
-  poison(sums.of_lane[static_cast<std::size_t>(lane)], static_cast<std::size_t>(sums.columns) / 2 * sizeof(float));
+  spoil(sums.of_lane[static_cast<std::size_t>(lane)], static_cast<std::size_t>(sums.columns) / 2 * sizeof(float));
   sums.held |= bit;
 }
 
@@ -549,6 +583,10 @@ void complete_groups(void* const operands[warpSize], unsigned /*mask*/) {
   std::size_t due = 0;
   while (due < warp.products.size() && warp.products[due].group + wait.groups < groups) ++due;
   perform_products(warp, number, due, wait.site);
+  if (groups > wait.groups)
+    for (unsigned l = 0; l < kLanes; ++l)
+      here().known[number * kLanes + l].learn(number,
+                                              static_cast<unsigned>(warp.issued_at_commit[groups - wait.groups - 1]));
   for (Sums& sums : warp.sums) {
     if (sums.products > 0 || sums.held == 0) continue;
     for (int l = 0; l < kLanes; ++l) visit_sums(sums, l, [](float held, float& now) { now = held; });
@@ -556,16 +594,48 @@ void complete_groups(void* const operands[warpSize], unsigned /*mask*/) {
     sums.held = 0;
     for (LaneOfWgmma& lane : warp.lanes) lane.fenced = false;  // it may write what it has got
   }
+  warp.late = draw() >> 63 != 0;
+}
+
+NamedBarrier& named(unsigned id, unsigned threads, std::source_location site) {
+  if (id >= 16 || threads == 0 || threads % warpSize != 0)
+    fail("barrier", "a named barrier has a number below 16, for a multiple of 32 threads", site);
+  NamedBarrier& barrier = here().named[id];
+  if (barrier.arrived > 0 && barrier.threads != threads)
+    fail_with(
+        "barrier",
+        [&] {
+          return fmt::format("threads wait for {} and for {} threads at barrier {}", barrier.threads, threads, id);
+        },
+        site);
+  barrier.threads = threads;
+  barrier.known.learn(own_knowledge());
+  return barrier;
+}
+
+/// Counts the running thread; returns whether it is the last.
+bool ends_generation(NamedBarrier& barrier) {
+  if (++barrier.arrived < barrier.threads) return false;
+  barrier.arrived = 0;
+  ++barrier.generation;
+  wake_all(&barrier);
+  return true;
 }
 
 }  // namespace
 
 void mbarrier_init(std::uint64_t* barrier, unsigned count, std::source_location site) {
   if (count == 0) fail("mbarrier", "a barrier for no arrival", site);
-  auto& barriers = here().barriers;
-  std::erase_if(barriers, [&](const Mbarrier& known) { return known.address == barrier; });
-  barriers.push_back(
-      {.address = barrier, .count = count, .pending = count, .initialized_by = block().current().rank, .site = site});
+  State& state = here();
+  std::erase_if(state.barriers, [&](const Mbarrier& known) { return known.address == barrier; });
+  state.barriers.push_back({.address = barrier,
+                            .count = count,
+                            .pending = count,
+                            .initialized_by = block().current().rank,
+                            .site = site,
+                            .number = state.barriers_initialized++,
+                            .arriving = {},
+                            .completed = {}});
 }
 
 void mbarrier_arrive(std::uint64_t* barrier, std::source_location site) {
@@ -577,6 +647,7 @@ void mbarrier_arrive(std::uint64_t* barrier, std::source_location site) {
           return fmt::format("phase {} of {} has all arrivals, and waits for {} bytes", at.phase, name(at), at.bytes);
         },
         site);
+  at.arriving.learn(own_knowledge());
   --at.pending;
   end_phase_if_complete(at);
 }
@@ -598,6 +669,9 @@ void mbarrier_wait(std::uint64_t* barrier, unsigned parity, std::source_location
             parity & 1U, name(at), at.phase, at.pending, at.bytes);
       },
       site);
+  const Mbarrier& at = barrier_at(barrier, site);
+  own_knowledge().learn(at.completed);
+  own_knowledge().learn(here().boxes.barrier(at.number), at.phase);
 }
 
 void fence_proxy_async() {
@@ -608,18 +682,23 @@ void fence_proxy_async() {
     if (barrier.initialized_by == self) barrier.known_to_copies = true;
 }
 
-void copy_box(void* shared, const HostTensorMap& map, std::uint64_t* barrier, int column, int row,
+void copy_box(void* shared, const HostTensorMap& map, std::uint64_t* barrier, std::array<int, 4> at,
               std::source_location site) {
   State& state = here();
   const unsigned address = shared_address(shared);
   if (address % 128 != 0) fail("misaligned address", "a box needs 128 bytes of alignment", site);
-  if (!barrier_at(barrier, site).known_to_copies)
+  const Mbarrier& full = barrier_at(barrier, site);
+  if (!full.known_to_copies)
     fail("mbarrier", "no fence.proxy.async has followed the initialization of the barrier of a copy", site);
-  for (unsigned r = 0; r < map.box_rows; ++r)
+  for (unsigned r = 0; r < map.box_rows; ++r) {
     for (unsigned c = 0; c < kSwizzledRow / kChunk; ++c) (void)chunk_at(address + r * kSwizzledRow + c * kChunk, site);
-  poison(shared, std::size_t{map.box_rows} * kSwizzledRow);
+    start_on_row(address + r * kSwizzledRow, "copy", site, [&](std::size_t row) {
+      return state.boxes.copy(row, state.boxes.barrier(full.number), full.phase, own_knowledge(), site);
+    });
+  }
+  spoil(shared, std::size_t{map.box_rows} * kSwizzledRow);
   std::memcpy(seen_at(static_cast<std::byte*>(shared)), shared, std::size_t{map.box_rows} * kSwizzledRow);
-  state.copies.push_back({shared, address, map, barrier, column, row, site});
+  state.copies.push_back({shared, address, map, barrier, at, site});
   if (draw() >> 62 == 0) perform_any();
   if (!state.copies.empty()) wake_for_copies();
 }
@@ -651,13 +730,19 @@ void wgmma(const WgmmaOperands& operands, float* registers, std::source_location
   take(sums, l, self.fenced, site);
   product.a_registers[static_cast<std::size_t>(l)] = operands.a_registers;
   product.issued |= 1U << l;
-  // The last lane to issue it.
-  if (product.issued == ~0U && draw() >> 63) perform_products(warp, number, at + 1, site);
+  if (product.issued != ~0U) return;
+  // The last lane has issued it.
+  start(number, warp.complete + at, operands, site);
+  if (!warp.late && draw() >> 63) perform_products(warp, number, at + 1, site);
 }
 
 void wgmma_fence() { here().warps[number_of_warp()].lanes[lane()].fenced = true; }
 
-void wgmma_commit() { ++here().warps[number_of_warp()].lanes[lane()].groups; }
+void wgmma_commit() {
+  WarpOfWgmma& warp = here().warps[number_of_warp()];
+  LaneOfWgmma& self = warp.lanes[lane()];
+  if (self.groups++ == warp.issued_at_commit.size()) warp.issued_at_commit.push_back(self.issued);
+}
 
 void wgmma_wait(unsigned groups, std::source_location site) {
   Wait wait{groups, site};
@@ -665,29 +750,38 @@ void wgmma_wait(unsigned groups, std::source_location site) {
 }
 
 void named_barrier(unsigned id, unsigned threads, std::source_location site) {
-  if (id >= 16 || threads == 0 || threads % warpSize != 0)
-    fail("barrier", "a named barrier has a number below 16, for a multiple of 32 threads", site);
-  NamedBarrier& barrier = here().named[id];
-  if (barrier.arrived > 0 && barrier.threads != threads)
-    fail_with(
-        "barrier",
+  NamedBarrier& barrier = named(id, threads, site);
+  if (!ends_generation(barrier))
+    wait_until(
+        &barrier, [&, generation = barrier.generation] { return barrier.generation != generation; },
         [&] {
-          return fmt::format("threads wait for {} and for {} threads at barrier {}", barrier.threads, threads, id);
+          return fmt::format("no thread can run: {} of {} threads wait at named barrier {}", barrier.arrived, threads,
+                             id);
         },
         site);
-  barrier.threads = threads;
-  if (++barrier.arrived == threads) {
-    barrier.arrived = 0;
-    ++barrier.generation;
-    return wake_all(&barrier);
-  }
-  wait_until(
-      &barrier, [&, generation = barrier.generation] { return barrier.generation != generation; },
-      [&] {
-        return fmt::format("no thread can run: {} of {} threads wait at named barrier {}", barrier.arrived, threads,
-                           id);
-      },
-      site);
+  own_knowledge().learn(barrier.known);
+}
+
+void arrive_at_named_barrier(unsigned id, unsigned threads, std::source_location site) {
+  ends_generation(named(id, threads, site));
+}
+
+void share_known() {
+  if (last_state.block != block_serial) return;  // nothing has begun
+  Known all;
+  for (const Known& known : last_state.known) all.learn(known);
+  std::ranges::fill(last_state.known, all);
+}
+
+void share_known(unsigned mask) {
+  if (last_state.block != block_serial) return;
+  const auto each = [&](auto visit) {
+    Known* const lanes = &last_state.known[std::size_t{number_of_warp()} * kLanes];
+    for (unsigned left = mask; left != 0; left &= left - 1) visit(lanes[std::countr_zero(left)]);
+  };
+  Known all;
+  each([&](const Known& known) { all.learn(known); });
+  each([&](Known& known) { known = all; });
 }
 
 void end_asynchronous_thread() {

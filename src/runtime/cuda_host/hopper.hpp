@@ -5,9 +5,11 @@
 // several moments. A copy reads its source and writes its box when it is drawn, at the latest when no thread can
 // run without it; until then the box holds garbage. A product reads its operands when the last lane of a warp has
 // issued it, or when the warp waits for it; until then its sums hold garbage. The warps of a warpgroup do so each at a
-// time of its own. Waits that cannot end are DeviceErrors with code "deadlock", wrong use has other codes.
+// time of its own. Waits that cannot end are DeviceErrors with code "deadlock", wrong use has other codes. Whatever the
+// moments drawn, a copy or a product that no wait orders after another one on its box is an error (boxes.hpp).
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <source_location>
@@ -17,11 +19,12 @@
 
 namespace assay::cuda_host {
 
-/// A two-dimensional tensor and the box of it that a copy takes. Rows of a box have 128 bytes in shared memory, and are
-/// swizzled: bits 4 to 6 of an address are those of the element xor bits 7 to 9.
+/// A tensor of up to four axes, from the innermost on, and the box of its first two that a copy takes. Rows of a box have
+/// 128 bytes in shared memory, and are swizzled: bits 4 to 6 of an address are those of the element xor bits 7 to 9.
 struct HostTensorMap {
   const std::byte* address;
-  std::uint64_t columns, rows, row_bytes;  ///< row_bytes: from one row to the next
+  std::array<std::uint64_t, 4> extents;
+  std::array<std::uint64_t, 3> step_bytes;  ///< of the axes after the innermost
   unsigned box_columns, box_rows;
   unsigned element_bytes;
 };
@@ -34,9 +37,9 @@ void mbarrier_wait(std::uint64_t* barrier, unsigned parity, std::source_location
 
 /// fence.proxy.async: copies see the barriers that this thread has initialized, and products what threads have stored.
 void fence_proxy_async();
-/// cp.async.bulk.tensor.2d: copies the box whose first element is (row, column) of the tensor; zeros outside of it.
-/// Counts the bytes of the whole box on `barrier`.
-void copy_box(void* shared, const HostTensorMap& map, std::uint64_t* barrier, int column, int row,
+/// cp.async.bulk.tensor: copies the box whose first element has these coordinates, from the innermost on; zeros outside
+/// of the tensor. Counts the bytes of the whole box on `barrier`.
+void copy_box(void* shared, const HostTensorMap& map, std::uint64_t* barrier, std::array<int, 4> at,
               std::source_location site);
 
 /// Returns the 32-bit address of dynamic shared memory. Where it begins is drawn: a kernel that needs more than its 128
@@ -61,6 +64,13 @@ void wgmma_wait(unsigned groups, std::source_location site);
 
 /// bar.sync: waits for `threads` threads at barrier `id`.
 void named_barrier(unsigned id, unsigned threads, std::source_location site);
+/// bar.arrive: counts as one of these threads, and does not wait.
+void arrive_at_named_barrier(unsigned id, unsigned threads, std::source_location site);
+
+/// All threads of the block, or these lanes of the running warp, have met: each knows what one of them knows to be
+/// complete (boxes.hpp).
+void share_known();
+void share_known(unsigned mask);
 
 /// A thread has left the kernel: it must have waited for everything that it began.
 void end_asynchronous_thread();

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "runtime/cuda_host/block.hpp"
+#include "runtime/cuda_host/hopper.hpp"
 #include "runtime/cuda_host/races.hpp"
 
 namespace assay::cuda_host {
@@ -40,6 +41,7 @@ void together(unsigned mask, Complete complete, void* operand, std::source_locat
   }
   complete(operands, mask);
   meet(mask);
+  share_known(mask);
   here.release(mask);
 }
 
