@@ -37,7 +37,7 @@ using nlohmann::json;
 using std::chrono::milliseconds;
 
 /// Default time of a gate run: kTime, or for many touched kernels the time that `ci/falsify` gives each kernel.
-constexpr milliseconds kTime{40'000}, kTimeOfEach{3'000};
+constexpr milliseconds kTime{40'000}, kTimeOfEach{1'000};
 /// Maximum number of kernels named on a line of the summary, and of lines about inputs that no hash covers.
 constexpr std::size_t kNamed = 6, kShown = 20;
 /// Cases of each obligation of a system: the fewest whose verdict is not thin.
@@ -447,7 +447,7 @@ Command add_gate(Parser& parser) {
   command.flag("--lock", o->lock, "Write what this machine has to ci/environment.lock, and run nothing").excludes(base);
   command.option(
       "--time", o->time,
-      "Falsify kernels about this long in all, and systems as long again, as in 90s, 10m, however thin verdicts are (default: 40s, or 3s a kernel where many are touched, and as much more as it takes for none to be)");
+      "Falsify kernels about this long in all, and systems as long again, as in 90s, 10m, however thin verdicts are (default: 40s, or 1s a kernel where many are touched, and as much more as it takes for none to be)");
   command.option("--signers", o->signers,
                  "Evidence must be signed by one of these (a file of allowed signers: man ssh-keygen)");
   command.option("--root", o->root, "The checkout that this assay was built from").with_default();
