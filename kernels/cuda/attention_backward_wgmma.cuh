@@ -368,10 +368,11 @@ __global__ void __launch_bounds__(kThreads, 1)
     }
     for (int n = 0; n < tiles; ++n) {
       passage[0].await(n);
-      hopper::fence_products(query_factors, upstream_factors, weights, ds);
+      hopper::fence_products(query_factors, weights);
       begin_scores(n);
       hopper::wait_products<1>();  // those of the previous tile
       if (n > 0) passage[0].release(n - 1);
+      hopper::fence_products(upstream_factors, ds);
       begin_ds(n);
       hopper::complete_products<1>(weights);
       weigh(n);
