@@ -16,22 +16,25 @@ template <class S>
 __global__ void __launch_bounds__(256) attention_along(AttentionBackward<S> p) {
   const Attention<S>& a = p.forward;
   const Index heads = a.kv_heads * a.group, number = Index{blockIdx.x} * 8 + static_cast<int>(threadIdx.x) / 32;
-  if (number >= a.batch * heads * p.pitch) return;  // whole warps
-  const Index i = number % p.pitch, h = number / p.pitch % heads, b = number / p.pitch / heads;
-  float sum = 0.0f, logsumexp = -INFINITY;
-  if (i < a.s) {
-    const S* const y = a.y.at(b, i, h);
-    const S* const dy = p.dy.at(b, i, h);
-    for (Index c = 4 * (static_cast<int>(threadIdx.x) % 32); c < a.d; c += 128) {
-      const float4 u = load4(y, c, a.d, a.y_aligned), v = load4(dy, c, a.d, p.dy_aligned);
-      sum += u.x * v.x + u.y * v.y + (u.z * v.z + u.w * v.w);
-    }
-    sum = across<Plus>(sum, 32);
-    logsumexp = *a.logsumexp.at(b, i, h);
+  if (number >= a.batch * heads * a.s) return;  // whole warps
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  const Index i = number % a.s, h = number / a.s % heads, b = number / a.s / heads, head = (b * heads + h) * p.pitch;
+  const S* const y = a.y.at(b, i, h);
+  const S* const dy = p.dy.at(b, i, h);
+  float sum = 0.0f;
+  for (Index c = 4 * lane; c < a.d; c += 128) {
+    const float4 u = load4(y, c, a.d, a.y_aligned), v = load4(dy, c, a.d, p.dy_aligned);
+    sum += u.x * v.x + u.y * v.y + (u.z * v.z + u.w * v.w);
   }
-  if (threadIdx.x % 32 != 0) return;
-  p.along[number] = sum;
-  if (p.shift != nullptr) p.shift[number] = logsumexp == -INFINITY ? INFINITY : logsumexp * kLog2E;
+  sum = across<Plus>(sum, 32);
+  if (lane == 0) {
+    p.along[head + i] = sum;
+    const float logsumexp = *a.logsumexp.at(b, i, h);
+    if (p.shift != nullptr) p.shift[head + i] = logsumexp == -INFINITY ? INFINITY : logsumexp * kLog2E;
+  }
+  if (i == a.s - 1)
+    for (Index past = a.s + lane; past < p.pitch; past += 32)
+      p.along[head + past] = 0.0f, p.shift[head + past] = INFINITY;
 }
 
 /// Calls passes(AttentionBackward) with the sums dy · y in its scratch. If `tile` is more than 1, the rows of a head are
@@ -45,18 +48,16 @@ void with_row_sums(const AttentionBackwardArgs& args, Device& device, Index tile
                          dq,
                          dk,
                          dv,
-                         nullptr,
-                         nullptr,
-                         (args.s + tile - 1) / tile * tile,
                          heads_aligned(dy),
                          heads_aligned(dq),
                          heads_aligned(dk),
-                         heads_aligned(dv)};
+                         heads_aligned(dv),
+                         (args.s + tile - 1) / tile * tile};
   if (p.forward.batch == 0) return;
-  const Index rows = args.batch * args.heads * p.pitch;
-  const Buffer scratch = device.allocate(static_cast<std::size_t>(tile > 1 ? 2 * rows : rows) * sizeof(float));
+  const Index rows = args.batch * args.heads * args.s, padded = args.batch * args.heads * p.pitch;
+  const Buffer scratch = device.allocate(static_cast<std::size_t>(tile > 1 ? 2 * padded : padded) * sizeof(float));
   p.along = static_cast<float*>(scratch.address());
-  if (tile > 1) p.shift = p.along + rows;
+  if (tile > 1) p.shift = p.along + padded;
   if (rows > 0) launch(&attention_along<S>, {dim3(blocks_for(rows, 8)), dim3(256)}, device, p);
   passes(p);
 }

@@ -1,4 +1,4 @@
-// What all kernels of the gradients of attention know of a call, and dq of one row and dk and dv of one key by a warp.
+// Arguments of the kernels of attention's gradients; dq of one row, and dk and dv of one key, by a warp.
 #pragma once
 
 #include "kernels/cuda/attention.cuh"
@@ -13,10 +13,10 @@ struct AttentionBackward {
   Attention<S> forward;  ///< y: read only
   HeadRows<const S> dy;
   HeadRows<S> dq, dk, dv;
-  float* along;  ///< scratch (batch,heads,pitch), dense: dy · y; zeros from row s on
-  float* shift;  ///< null, or scratch like it: logsumexp log2 e; inf for rows that take no part
-  Index pitch;
   bool dy_aligned, dq_aligned, dk_aligned, dv_aligned;
+  Index pitch;             ///< rows of a head in scratch, at least s
+  float* along = nullptr;  ///< scratch (batch,heads,pitch), dense: dy · y; zeros from row s on
+  float* shift = nullptr;  ///< null, or scratch like it: logsumexp log2 e; inf for rows that take no part
 };
 
 /// Returns the head of row `row` (query row / group) of a key-value head.

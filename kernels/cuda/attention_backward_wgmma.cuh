@@ -20,7 +20,6 @@ using by_wgmma::exp2_flushed, by_wgmma::packed_pair;
 /// A block keeps kOwnRows rows, 64 for each of kConsumers warpgroups; kTile rows pass at a time.
 constexpr int kOwnRows = 128, kTile = 64, kBox = 64, kTerms = 16, kConsumers = 2, kGroupThreads = 128;
 constexpr int kGroupRows = kOwnRows / kConsumers, kThreads = (1 + kConsumers) * kGroupThreads;
-constexpr int kConsumerWarps = kConsumers * kGroupThreads / 32;
 static_assert(kGroupRows == 64 && kTile == kBox && kBox * 2 == hopper::kRowBytes);
 
 /// kRows rows of kD elements in shared memory: columns of boxes of 64 rows by 64 elements.
@@ -53,16 +52,16 @@ struct Rows {
 };
 
 /// Barriers of a block: stage n % kStages is full once the bytes of tile n have arrived, and empty once all warps of the
-/// consumers have used them.
+/// warpgroups with own rows have used them.
 template <int kStages>
 struct Passage {
   hopper::Barrier own, full[kStages], empty[kStages];
 
-  __device__ void initialize() {
+  __device__ void initialize(int consumers) {
     hopper::initialize(own, 1);
     for (int stage = 0; stage < kStages; ++stage) {
       hopper::initialize(full[stage], 1);
-      hopper::initialize(empty[stage], kConsumerWarps);
+      hopper::initialize(empty[stage], static_cast<unsigned>(consumers * kGroupThreads / 32));
     }
     hopper::fence_proxy_async();
   }
@@ -132,37 +131,39 @@ __global__ void __launch_bounds__(kThreads, 1)
             group = static_cast<int>(a.group), length = a.lengths[b], start = a.starts[b];
   const int block_key = static_cast<int>(blockIdx.x) * kOwnRows;
   const auto first_query = [&](int key) { return key >= length ? INT_MAX : a.causal ? max(key - start, 0) : 0; };
-  const int first_tile = first_query(block_key) / kTile, tiles_of_head = max((s + kTile - 1) / kTile - first_tile, 0);
-  const int tiles = group * tiles_of_head;
-  const auto row_of = [&](int n) { return (first_tile + n % tiles_of_head) * kTile; };
+  const int first_row = first_query(block_key) / kTile * kTile;
+  // A warpgroup whose keys no query sees takes no part.
+  const int consumers = first_query(block_key + kGroupRows) < s ? kConsumers : 1;
 
-  if (threadIdx.x == 0) passage[0].initialize();
+  if (threadIdx.x == 0) passage[0].initialize(consumers);
   __syncthreads();
 
   if (threadIdx.x < kGroupThreads) {
     hopper::release_registers<24>();
-    if (threadIdx.x > 0 || tiles == 0) return;
+    if (threadIdx.x > 0 || first_row >= s) return;
     hopper::arrive_expecting(passage[0].own, 2 * Own::kBytes);
     Own::copy(keys, k_map, passage[0].own, block_key, g, b);
     Own::copy(values, v_map, passage[0].own, block_key, g, b);
     const Index heads = a.kv_heads * a.group, rows = a.batch * heads * p.pitch;
-    for (int n = 0; n < tiles; ++n) {
-      const int h = g * group + n / tiles_of_head, row = row_of(n);
-      const Index number = (b * heads + h) * p.pitch + row;
-      hopper::Barrier& full = passage[0].begin(n, Plan::kCopiedBytes);
-      Passing::copy(queries(n), q_map, full, row, h, b);
-      Passing::copy(upstream(n), dy_map, full, row, h, b);
-      hopper::copy_box(scalars(n), scalars_map, full, 0, static_cast<int>(number / Plan::kScalarsOfRow));
-      hopper::copy_box(scalars(n) + Plan::kScalarRows * hopper::kRowBytes, scalars_map, full, 0,
-                       static_cast<int>((rows + number) / Plan::kScalarsOfRow));
-    }
+    int n = 0;
+    for (int h = g * group; h < (g + 1) * group; ++h)
+      for (int row = first_row; row < s; row += kTile, ++n) {
+        const Index number = (b * heads + h) * p.pitch + row;
+        hopper::Barrier& full = passage[0].begin(n, Plan::kCopiedBytes);
+        Passing::copy(queries(n), q_map, full, row, h, b);
+        Passing::copy(upstream(n), dy_map, full, row, h, b);
+        hopper::copy_box(scalars(n), scalars_map, full, 0, static_cast<int>(number / Plan::kScalarsOfRow));
+        hopper::copy_box(scalars(n) + Plan::kScalarRows * hopper::kRowBytes, scalars_map, full, 0,
+                         static_cast<int>((rows + number) / Plan::kScalarsOfRow));
+      }
     return;
   }
 
   hopper::take_registers<240>();
-  const int y = (static_cast<int>(threadIdx.x) / kGroupThreads - 1) * kGroupRows;
-  const int own_key = block_key + y + static_cast<int>(threadIdx.x) % kGroupThreads / 32 * 16;
-  const int first[2] = {first_query(own_key + output_row(0)), first_query(own_key + output_row(2))};
+  // As one lane has it, so that the compiler knows it to be the same for a warp.
+  const int consumer = __shfl_sync(0xffffffffU, static_cast<int>(threadIdx.x) / kGroupThreads - 1, 0);
+  const int y = consumer * kGroupRows;
+  const int own_key = block_key + (static_cast<int>(threadIdx.x) - kGroupThreads) / 32 * 16;
   // Queries from here on see all keys of the warpgroup.
   const int all_seen = first_query(block_key + y + kGroupRows - 1);
   const float scale = a.scale * kLog2E;
@@ -194,11 +195,12 @@ __global__ void __launch_bounds__(kThreads, 1)
     hopper::commit_products();
   };
   // Scores become weights in place.
-  const auto weigh = [&](int n) {
-    if (row_of(n) < all_seen) {
+  const auto weigh = [&](int n, int row) {
+    if (row < all_seen) {
+      const int first[2] = {first_query(own_key + output_row(0)), first_query(own_key + output_row(2))};
 #pragma unroll
       for (int e = 0; e < kTile / 2; ++e)
-        if (e / 4 * 8 + e % 2 < first[e / 2 % 2] - row_of(n) - output_column(0)) weights[e] = -INFINITY;
+        if (e / 4 * 8 + e % 2 < first[e / 2 % 2] - row - output_column(0)) weights[e] = -INFINITY;
     }
 #pragma unroll
     for (int e = 0; e < kTile / 2; e += 4) {
@@ -221,27 +223,30 @@ __global__ void __launch_bounds__(kThreads, 1)
       }
     }
   };
-  if (tiles > 0) {
+  // Products with weights run while ds is computed, those with ds before the next scores.
+  if (first_row < s && consumer < consumers) {
     hopper::wait(passage[0].own, 0);
-    for (int n = 0; n < tiles; ++n) {
-      passage[0].await(n);
-      hopper::fence_products(weights);
-      begin_scores(n);
-      hopper::wait_products<1>();  // those of the previous tile
-      if (n > 0) passage[0].release(n - 1);
-      hopper::fence_products(ds);
-      begin_ds(n);
-      hopper::complete_products<1>(weights);
-      weigh(n);
-      pack<S>(weight_factors, weights);
-      hopper::fence_products(weight_factors, of_values);
-      add_to_values(n);
-      hopper::complete_products<1>(ds);
-      finish_ds(n);
-      pack<S>(ds_factors, ds);
-      hopper::fence_products(ds_factors, of_keys);
-      add_to_keys(n);
-    }
+    int n = 0;
+    for (int member = 0; member < group; ++member)
+      for (int row = first_row; row < s; row += kTile, ++n) {
+        passage[0].await(n);
+        hopper::fence_products(weights);
+        begin_scores(n);
+        hopper::wait_products<1>();  // those of the previous tile
+        if (n > 0) passage[0].release(n - 1);
+        hopper::fence_products(ds);
+        begin_ds(n);
+        hopper::complete_products<1>(weights);
+        weigh(n, row);
+        pack<S>(weight_factors, weights);
+        hopper::fence_products(weight_factors, of_values);
+        add_to_values(n);
+        hopper::complete_products<1>(ds);
+        finish_ds(n);
+        pack<S>(ds_factors, ds);
+        hopper::fence_products(ds_factors, of_keys);
+        add_to_keys(n);
+      }
     hopper::complete_products(of_keys);
     hopper::complete_products(of_values);
   }
@@ -249,8 +254,8 @@ __global__ void __launch_bounds__(kThreads, 1)
   float tiled_keys[kD / 8][4], tiled_values[kD / 8][4];
   by_tiles(of_keys, tiled_keys);
   by_tiles(of_values, tiled_values);
-  const float none[2] = {0.0f, 0.0f};
-  const std::uint64_t nonfinite_mask = nonfinite_rows(tiled_keys, none) | nonfinite_rows(tiled_values, none);
+  // A NaN or Inf of an upstream gradient, which dv takes in with a weight of zero, is in ds and so in dk, too.
+  const std::uint64_t nonfinite_mask = nonfinite_rows(tiled_keys, {0.0f, 0.0f});
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
     const int r = output_row(2 * half), j = own_key + r;
@@ -293,8 +298,9 @@ __global__ void __launch_bounds__(kThreads, 1)
     return row < s ? static_cast<int>(keys_seen(a.causal, a.lengths[b], a.starts[b], row)) : 0;
   };
   const int tiles = (keys_of(min(s, block_row + kOwnRows) - 1) + kTile - 1) / kTile;
+  const int consumers = block_row + kGroupRows < s ? kConsumers : 1;
 
-  if (threadIdx.x == 0) passage[0].initialize();
+  if (threadIdx.x == 0) passage[0].initialize(consumers);
   __syncthreads();
 
   if (threadIdx.x < kGroupThreads) {
@@ -313,8 +319,8 @@ __global__ void __launch_bounds__(kThreads, 1)
   }
 
   hopper::take_registers<240>();
-  const int y = (static_cast<int>(threadIdx.x) / kGroupThreads - 1) * kGroupRows;
-  const int own_y = y + static_cast<int>(threadIdx.x) % kGroupThreads / 32 * 16, own_row = block_row + own_y;
+  const int consumer = static_cast<int>(threadIdx.x) / kGroupThreads - 1, y = consumer * kGroupRows;
+  const int own_y = (static_cast<int>(threadIdx.x) - kGroupThreads) / 32 * 16, own_row = block_row + own_y;
   int seen[2];
   float along[2], shift[2];
 #pragma unroll
@@ -359,7 +365,7 @@ __global__ void __launch_bounds__(kThreads, 1)
 #pragma unroll
     for (int e = 0; e < kTile / 2; ++e) weights[e] = exp2_flushed(fmaf(weights[e], scale, -shift[e / 2 % 2]));
   };
-  if (tiles > 0) {
+  if (tiles > 0 && consumer < consumers) {
     hopper::wait(passage[0].own, 0);
 #pragma unroll
     for (int c = 0; c < kD; c += kTerms) {
