@@ -107,7 +107,7 @@ TEST(Floor, AsksForAThirdOfTheElements) {
       "32.3% of the elements of a default campaign, of which at least a third is required: give --cases 100, the default, or more");
 }
 
-/// Where elements alone are missing, slow cases do not count, and the others suffice.
+/// Slow cases do not count towards elements that are missing: the fast ones suffice.
 TEST(Floor, ItsElementsComeFromTheCasesThatCompareMostASecond) {
   for (const OpDescriptor* op : operations()) {
     const std::vector<const Obligation*> list = all_of(op->name);

@@ -301,7 +301,7 @@ Value projection(Builder& b, const TransformerConfig& c, Projection which, Value
 }
 
 namespace {
-/// Whether one call rotates queries and keys where they lie side by side.
+/// Returns whether one call of rope rotates the heads of q and k, which lie side by side.
 bool turn_together(const TransformerConfig& c) {
   const auto more = [&](Projection p) { return c.biases.contains(p) || c.adapters.on.contains(p); };
   constexpr Index kMostHeads = 256;  // of rope
