@@ -2,6 +2,7 @@
 #include "attention_backward_obligations.hpp"
 
 #include <algorithm>
+#include <cfloat>
 #include <cmath>
 
 #include "core/half.hpp"
@@ -47,10 +48,16 @@ void attention_backward::make_inputs(Problem& problem, Strategy strategy, Random
   if (strategy != Strategy::directed && strategy != Strategy::runs && random.chance(0.8))
     bring_scores_together(problem);
   if (strategy == Strategy::directed && random.chance(0.3)) keep_few_columns(problem, random);
+  // Inputs beyond the largest number of their storage become that number, not infinite (make_problem).
+  const float largest = problem.storage == DType::f16    ? 65504.0F
+                        : problem.storage == DType::bf16 ? 0x1.fep127F
+                                                         : FLT_MAX;
   const auto widened_view = [&](int tensor) {
     std::vector<double> values;
-    for (float x : problem.values[static_cast<std::size_t>(tensor)])
-      values.push_back(problem.op->tensors[static_cast<std::size_t>(tensor)].storage ? stored(problem.storage, x) : x);
+    for (float x : problem.values[static_cast<std::size_t>(tensor)]) {
+      if (!problem.op->tensors[static_cast<std::size_t>(tensor)].storage) values.push_back(x);
+      else values.push_back(stored(problem.storage, std::isfinite(x) ? std::clamp(x, -largest, largest) : x));
+    }
     return values;
   };
   const std::vector<double> q = widened_view(0), k = widened_view(1), v = widened_view(2), lengths = widened_view(3),

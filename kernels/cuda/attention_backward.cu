@@ -1,170 +1,65 @@
 // Gradients of attention from the saved logsumexp: one kernel over queries, one over keys, no atomics. Three versions:
 // by warps (one per row of dq or per key), by tiles of 64 queries and 64 keys, and on tensor cores, where scores stay
-// in registers.
-#include "kernels/cuda/attention_mma.cuh"
+// in registers; and the kernels of attention_backward_wgmma.cuh.
 #include "ops/attention_backward.hpp"
+
+#include "kernels/cuda/attention_backward_wgmma.cuh"
 
 namespace assay::ASSAY_CUDA_NAMESPACE::of_attention_backward {
 namespace {
 
+using namespace attention_backward;
 using ops::AttentionBackwardArgs;
 
-/// dq, dk, dv of y = attention(q, k, v) for upstream dy, with p = exp(scale q · k - logsumexp) and ds = p (dy · v - dy
-/// · y). Shapes as in Attention; `along` (batch,heads,s) dense: scratch for dy · y. Gradients are overwritten and share
-/// no memory with the inputs. Offsets take 64 bits. The order of sums depends on the shape alone.
-template <class S>
-struct AttentionBackward {
-  Attention<S> forward;  ///< y: read only
-  HeadRows<const S> dy;
-  HeadRows<S> dq, dk, dv;
-  float* along;
-  bool dy_aligned, dq_aligned, dk_aligned, dv_aligned;
-};
-
-/// Returns the head of row `row` (query row / group) of a key-value head.
-template <class S>
-__device__ Index head_of(const Attention<S>& a, Index g, Index row) {
-  return g * a.group + row % a.group;
-}
-
-/// Returns the number of keys that query i of a sequence sees; 0 if its logsumexp is -inf.
-template <class S>
-__device__ Index pairs_of(const Attention<S>& a, Index b, Index i, float logsumexp) {
-  if (logsumexp == -INFINITY) return 0;
-  return keys_seen(a.causal, a.lengths[b], a.starts[b], i);
-}
-
-/// Returns the first row that may see key j.
-template <class S>
-__device__ Index first_row_of_keys(const Attention<S>& a, Index b, Index j) {
-  const Index position = a.causal ? j - a.starts[b] : 0;
-  return position <= 0 ? 0 : position * a.group;
-}
-
-/// Per-row scalars of the gradient.
-struct QueryRow {
-  float logsumexp, along;  ///< along: dy · y
-  Index keys;              ///< number of keys that the row sees
-};
-/// Returns the scalars of row `row` of a key-value head; rows from `rows` on see no key.
-template <class S>
-__device__ QueryRow query_row(const AttentionBackward<S>& p, Index b, Index g, Index row, Index rows) {
-  if (row >= rows) return {-INFINITY, 0.0f, 0};
-  const Attention<S>& a = p.forward;
-  const Index h = head_of(a, g, row), i = row / a.group;
-  const float logsumexp = *a.logsumexp.at(b, i, h);
-  return {logsumexp, p.along[(b * a.kv_heads * a.group + h) * a.s + i], pairs_of(a, b, i, logsumexp)};
-}
-
-/// along[b,h,i] = dy · y, one warp per row.
+/// along[b,h,i] = dy · y, one warp per row; and shift, if there is one.
 template <class S>
 __global__ void __launch_bounds__(256) attention_along(AttentionBackward<S> p) {
   const Attention<S>& a = p.forward;
   const Index heads = a.kv_heads * a.group, number = Index{blockIdx.x} * 8 + static_cast<int>(threadIdx.x) / 32;
   if (number >= a.batch * heads * a.s) return;  // whole warps
-  const Index i = number % a.s, h = number / a.s % heads, b = number / a.s / heads;
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  const Index i = number % a.s, h = number / a.s % heads, b = number / a.s / heads, head = (b * heads + h) * p.pitch;
   const S* const y = a.y.at(b, i, h);
   const S* const dy = p.dy.at(b, i, h);
   float sum = 0.0f;
-  for (Index c = 4 * (static_cast<int>(threadIdx.x) % 32); c < a.d; c += 128) {
+  for (Index c = 4 * lane; c < a.d; c += 128) {
     const float4 u = load4(y, c, a.d, a.y_aligned), v = load4(dy, c, a.d, p.dy_aligned);
     sum += u.x * v.x + u.y * v.y + (u.z * v.z + u.w * v.w);
   }
   sum = across<Plus>(sum, 32);
-  if (threadIdx.x % 32 == 0) p.along[number] = sum;
+  if (lane == 0) {
+    p.along[head + i] = sum;
+    const float logsumexp = *a.logsumexp.at(b, i, h);
+    if (p.shift != nullptr) p.shift[head + i] = logsumexp == -INFINITY ? INFINITY : logsumexp * kLog2E;
+  }
+  if (i == a.s - 1)
+    for (Index past = a.s + lane; past < p.pitch; past += 32)
+      p.along[head + past] = 0.0f, p.shift[head + past] = INFINITY;
 }
 
-/// Calls passes(AttentionBackward) with the sums dy · y in its scratch.
+/// Calls passes(AttentionBackward) with the sums dy · y in its scratch. If `tile` is more than 1, the rows of a head are
+/// padded to a multiple of it, and `shift` is given, too.
 template <class S, class Passes>
-void with_row_sums(const AttentionBackwardArgs& args, Device& device, Passes passes) {
+void with_row_sums(const AttentionBackwardArgs& args, Device& device, Index tile, Passes passes) {
   const auto dy = head_rows<const S>(args.dy);
   const auto dq = head_rows<S>(args.dq), dk = head_rows<S>(args.dk), dv = head_rows<S>(args.dv);
-  AttentionBackward<S> p{
-      attention_of<S>(args), dy, dq, dk, dv, nullptr, heads_aligned(dy), heads_aligned(dq), heads_aligned(dk),
-      heads_aligned(dv)};
+  AttentionBackward<S> p{attention_of<S>(args),
+                         dy,
+                         dq,
+                         dk,
+                         dv,
+                         heads_aligned(dy),
+                         heads_aligned(dq),
+                         heads_aligned(dk),
+                         heads_aligned(dv),
+                         (args.s + tile - 1) / tile * tile};
   if (p.forward.batch == 0) return;
-  const Index rows = args.batch * args.heads * args.s;
-  const Buffer along = device.allocate(static_cast<std::size_t>(rows) * sizeof(float));
-  p.along = static_cast<float*>(along.address());
+  const Index rows = args.batch * args.heads * args.s, padded = args.batch * args.heads * p.pitch;
+  const Buffer scratch = device.allocate(static_cast<std::size_t>(tile > 1 ? 2 * padded : padded) * sizeof(float));
+  p.along = static_cast<float*>(scratch.address());
+  if (tile > 1) p.shift = p.along + padded;
   if (rows > 0) launch(&attention_along<S>, {dim3(blocks_for(rows, 8)), dim3(256)}, device, p);
   passes(p);
-}
-
-/// p and ds of a row and a key visible to it, by one thread.
-struct Pair {
-  float weight, ds;
-};
-template <class S>
-__device__ Pair pair_of(const AttentionBackward<S>& p, Index b, Index g, Index row, Index j, const QueryRow& known) {
-  const Attention<S>& a = p.forward;
-  const Index h = head_of(a, g, row), i = row / a.group;
-  const S *const q = a.q.at(b, i, h), *const dy = p.dy.at(b, i, h), *const k = a.k.at(b, j, g),
-                 *const v = a.v.at(b, j, g);
-  float score = 0.0f, dp = 0.0f;
-  for (Index c = 0; c < a.d; ++c) {
-    score += load(q[c]) * load(k[c]);
-    dp += load(dy[c]) * load(v[c]);
-  }
-  const float weight = expf(score * a.scale - known.logsumexp);
-  return {weight, weight * (dp - known.along)};
-}
-
-/// dq of one row by a warp: lanes split the scores 32 keys at a time, then the elements.
-template <class S>
-__device__ void query_gradient(const AttentionBackward<S>& p, Index b, Index g, Index row) {
-  const Attention<S>& a = p.forward;
-  const int lane = static_cast<int>(threadIdx.x) % 32;
-  const QueryRow known = query_row(p, b, g, row, a.s * a.group);
-  float sums[kLargestD / 32] = {};
-  for (Index first = 0; first < known.keys; first += 32) {
-    const float own = first + lane < known.keys ? pair_of(p, b, g, row, first + lane, known).ds : 0.0f;
-    for (int n = 0; n < 32 && first + n < known.keys; ++n) {
-      const float ds = __shfl_sync(0xffffffffU, own, n);
-      const S* const k = a.k.at(b, first + n, g);
-#pragma unroll
-      for (int e = 0; e < kLargestD / 32; ++e)
-        if (lane + 32 * e < a.d) sums[e] += ds * load(k[lane + 32 * e]);
-    }
-  }
-  S* const dq = p.dq.at(b, row / a.group, head_of(a, g, row));
-#pragma unroll
-  for (int e = 0; e < kLargestD / 32; ++e)
-    if (lane + 32 * e < a.d) store(dq[lane + 32 * e], sums[e] * a.scale);
-}
-
-/// Computes `columns` elements from `from` on of dk and dv of one key by a warp: lanes split the scores 32 rows at a
-/// time, then the elements.
-template <class S>
-__device__ void key_gradients(const AttentionBackward<S>& p, Index b, Index g, Index j, Index from, Index columns) {
-  const Attention<S>& a = p.forward;
-  const int lane = static_cast<int>(threadIdx.x) % 32;
-  const Index rows = a.s * a.group;
-  float of_key[kLargestD / 32] = {}, of_value[kLargestD / 32] = {};
-  for (Index first = j < a.lengths[b] ? first_row_of_keys(a, b, j) : rows; first < rows; first += 32) {
-    const QueryRow known = query_row(p, b, g, first + lane, rows);
-    const bool sees = j < known.keys;
-    const Pair own = sees ? pair_of(p, b, g, first + lane, j, known) : Pair{0.0f, 0.0f};
-    const unsigned seeing = __ballot_sync(0xffffffffU, sees);
-    for (int n = 0; n < 32; ++n) {
-      if (!(seeing >> n & 1U)) continue;
-      const float weight = __shfl_sync(0xffffffffU, own.weight, n), ds = __shfl_sync(0xffffffffU, own.ds, n);
-      const Index i = (first + n) / a.group, h = head_of(a, g, first + n);
-      const S *const q = a.q.at(b, i, h) + from, *const dy = p.dy.at(b, i, h) + from;
-#pragma unroll
-      for (int e = 0; e < kLargestD / 32; ++e)
-        if (lane + 32 * e < columns) {
-          of_key[e] += ds * load(q[lane + 32 * e]);
-          of_value[e] += weight * load(dy[lane + 32 * e]);
-        }
-    }
-  }
-  S *const dk = p.dk.at(b, j, g) + from, *const dv = p.dv.at(b, j, g) + from;
-#pragma unroll
-  for (int e = 0; e < kLargestD / 32; ++e)
-    if (lane + 32 * e < columns) {
-      store(dk[lane + 32 * e], of_key[e] * a.scale);
-      store(dv[lane + 32 * e], of_value[e]);
-    }
 }
 
 /// dq with one warp per row.
@@ -187,7 +82,7 @@ __global__ void __launch_bounds__(32 * kWarpQueries) attention_backward_warp_key
 
 template <class S>
 void run_warp(const AttentionBackwardArgs& args, Device& device) {
-  with_row_sums<S>(args, device, [&](const AttentionBackward<S>& p) {
+  with_row_sums<S>(args, device, 1, [&](const AttentionBackward<S>& p) {
     const Index heads = p.forward.batch * args.kv_heads, queries = heads * args.s * p.forward.group,
                 keys = heads * args.t;
     const dim3 threads(32 * kWarpQueries);
@@ -358,7 +253,7 @@ void launch_tiled(const AttentionBackward<S>& p, Device& device) {
 
 template <class S>
 void run_tiled(const AttentionBackwardArgs& args, Device& device) {
-  with_row_sums<S>(args, device, [&](const AttentionBackward<S>& p) {
+  with_row_sums<S>(args, device, 1, [&](const AttentionBackward<S>& p) {
     if (args.d <= 64) launch_tiled<S, 64>(p, device);
     else if (args.d <= 128) launch_tiled<S, 128>(p, device);
     else launch_tiled<S, 256>(p, device);
@@ -545,7 +440,7 @@ void launch_mma(const AttentionBackward<S>& p, Device& device) {
 template <class S>
 void run_mma(const AttentionBackwardArgs& args, Device& device) {
   need_mma("attention_backward_mma", device);
-  with_row_sums<S>(args, device, [&](const AttentionBackward<S>& p) {
+  with_row_sums<S>(args, device, 1, [&](const AttentionBackward<S>& p) {
     if (args.d <= 64) launch_mma<S, 64>(p, device);
     else if (args.d <= 128) launch_mma<S, 128>(p, device);
     else launch_mma<S, 256>(p, device);
@@ -553,6 +448,29 @@ void run_mma(const AttentionBackwardArgs& args, Device& device) {
 }
 
 std::optional<std::string> refuse(const AttentionBackwardArgs& args) { return refuse_grid("batch", args.batch, 1); }
+
+template <class S>
+std::optional<std::string> refuse_tensors(const AttentionBackwardArgs& args) {
+  if (auto why = by_wgmma::refuse(attention_of<S>(args))) return why;
+  return by_wgmma::refuse_heads("dy", head_rows<const S>(args.dy), args.d);
+}
+
+std::optional<std::string> refuse_by_boxes(const AttentionBackwardArgs& args) {
+  if (auto why = refuse(args)) return why;
+  if (auto why = hopper::refuse_device()) return why;
+  return args.q.dtype() == DType::f16 ? refuse_tensors<Half>(args) : refuse_tensors<BFloat16>(args);
+}
+
+/// Throws Unavailable if refuse_tensors does or the device has not compute capability 9.0.
+template <class S>
+void run_wgmma(const AttentionBackwardArgs& args, Device& device) {
+  hopper::need_hopper("attention_backward_wgmma", device);
+  if (auto why = refuse_tensors<S>(args)) throw Unavailable("attention_backward_wgmma", *why);
+  with_row_sums<S>(args, device, backward_by_wgmma::kTile, [&](const AttentionBackward<S>& p) {
+    if (args.d <= 64) backward_by_wgmma::launch_passes<S, 64>(p, device);
+    else backward_by_wgmma::launch_passes<S, 128>(p, device);
+  });
+}
 
 template <class S>
 KernelRegistration by_warps(std::string_view id) {
@@ -590,6 +508,23 @@ KernelRegistration on_tensor_cores(std::string_view id) {
        .priority = 2});
 }
 
+template <class S>
+KernelRegistration by_wgmma_of(std::string_view id) {
+  Arithmetic arithmetic = mma_arithmetic<S>();
+  // A flushed weight is far below what f16 holds.
+  arithmetic.flushes_subnormals = std::is_same_v<S, BFloat16>;
+  return KernelRegistration(
+      {.id = id,
+       .arithmetic = arithmetic,
+       .storage = dtype_of<S>,
+       .summary = "16-bit tensor cores (wgmma), one pass for dq and one for dk and dv, a warp that copies and two "
+                  "warpgroups of 64 queries or keys, weights and ds stay in registers",
+       .run = &run_typed<AttentionBackwardArgs, &run_wgmma<S>>,
+       .refuse = &refuse_typed<AttentionBackwardArgs, &refuse_by_boxes>,
+       .priority = 3,
+       .limits = &by_wgmma::heads_of_whole_boxes<5>()});
+}
+
 const KernelRegistration registrations[] = {
     by_warps<float>("attention_backward/" ASSAY_CUDA_NAME "/warp"),
     by_tiles<float>("attention_backward/" ASSAY_CUDA_NAME "/tiled"),
@@ -597,7 +532,9 @@ const KernelRegistration registrations[] = {
     by_tiles<BFloat16>("attention_backward/" ASSAY_CUDA_NAME "/tiled_bf16"),
     on_tensor_cores<float>("attention_backward/" ASSAY_CUDA_NAME "/mma_tf32x3"),
     on_tensor_cores<Half>("attention_backward/" ASSAY_CUDA_NAME "/mma_f16"),
-    on_tensor_cores<BFloat16>("attention_backward/" ASSAY_CUDA_NAME "/mma_bf16")};
+    on_tensor_cores<BFloat16>("attention_backward/" ASSAY_CUDA_NAME "/mma_bf16"),
+    by_wgmma_of<Half>("attention_backward/" ASSAY_CUDA_NAME "/wgmma_f16"),
+    by_wgmma_of<BFloat16>("attention_backward/" ASSAY_CUDA_NAME "/wgmma_bf16")};
 
 }  // namespace
 }  // namespace assay::ASSAY_CUDA_NAMESPACE::of_attention_backward

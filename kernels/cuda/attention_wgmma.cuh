@@ -2,6 +2,8 @@
 // attend 64 queries each. The products of a tile run while the softmax of the next is computed.
 #pragma once
 
+#include <array>
+
 #include "kernels/cuda/attention_mma.cuh"
 #include "kernels/cuda/attention_query.cuh"
 #include "kernels/cuda/hopper.cuh"
@@ -245,20 +247,26 @@ __global__ void __launch_bounds__(Plan<kD>::kThreads, 1)
     if (is_nonfinite_row(nonfinite_mask, r) && row0 + r < s) attend_query(a, b, h, row0 + r);
 }
 
+/// The steps of the rows' axes behind d. An axis of extent 1 has step 0, which no tensor map takes.
+template <class S>
+std::array<Index, 3> steps_of(const HeadRows<const S>& rows, Index d) {
+  const auto step = [&](Index of) { return of > 0 ? of : d; };
+  return {step(rows.per_position), step(rows.per_head), step(rows.per_batch)};
+}
+
+/// Describes the rows in boxes of `box_rows` positions.
 template <class S>
 hopper::TensorMap map_of_heads(const HeadRows<const S>& rows, Index batch, Index positions, Index heads, Index d,
-                               Device& device) {
-  // The step of an axis of extent 1 is 0 there, and must not be.
-  const auto step = [&](Index of) { return of > 0 ? of : d; };
-  return hopper::tensor_map<S, 4>(rows.data, {d, positions, heads, batch},
-                                  {step(rows.per_position), step(rows.per_head), step(rows.per_batch)}, 128, device);
+                               unsigned box_rows, Device& device) {
+  const auto [per_position, per_head, per_batch] = steps_of(rows, d);
+  return hopper::tensor_map<S, 4>(rows.data, {d, positions, heads, batch}, {per_position, per_head, per_batch},
+                                  box_rows, device);
 }
 
 /// Returns why no boxes can be taken of these rows.
 template <class S>
-std::optional<std::string> refuse_heads(const std::string& tensor, const HeadRows<const S>& rows) {
-  const Index steps[] = {rows.per_position, rows.per_head, rows.per_batch};
-  for (const Index step : steps)
+std::optional<std::string> refuse_heads(const std::string& tensor, const HeadRows<const S>& rows, Index d) {
+  for (const Index step : steps_of(rows, d))
     if (auto why = hopper::refuse_boxes(tensor, rows.data, step)) return why;
   return std::nullopt;
 }
@@ -271,9 +279,9 @@ void launch_blocks(const Attention<S>& a, Device& device) {
       &attention_wgmma<S, kD>,
       {dim3(blocks_for(a.s, Tiles::kRows), static_cast<unsigned>(heads), static_cast<unsigned>(a.batch)),
        dim3(Tiles::kThreads), Tiles::kBytes},
-      device, a, map_of_heads(a.q, a.batch, a.s, heads, a.d, device),
-      map_of_heads(a.k, a.batch, a.t, a.kv_heads, a.d, device),
-      map_of_heads(a.v, a.batch, a.t, a.kv_heads, a.d, device));
+      device, a, map_of_heads(a.q, a.batch, a.s, heads, a.d, Tiles::kRows, device),
+      map_of_heads(a.k, a.batch, a.t, a.kv_heads, a.d, Tiles::kKeys, device),
+      map_of_heads(a.v, a.batch, a.t, a.kv_heads, a.d, Tiles::kKeys, device));
 }
 
 inline constexpr Index kLargestD = 128;
@@ -282,9 +290,9 @@ inline constexpr Index kLargestD = 128;
 template <class S>
 std::optional<std::string> refuse(const Attention<S>& a) {
   if (a.d > kLargestD) return "d = " + std::to_string(a.d) + " is more than " + std::to_string(kLargestD);
-  if (auto why = refuse_heads("q", a.q)) return why;
-  if (auto why = refuse_heads("k", a.k)) return why;
-  return refuse_heads("v", a.v);
+  if (auto why = refuse_heads("q", a.q, a.d)) return why;
+  if (auto why = refuse_heads("k", a.k, a.d)) return why;
+  return refuse_heads("v", a.v, a.d);
 }
 
 /// Computes Attention<S>. Products are formed as mma_arithmetic says; weights are 2^(scale' score - scale' maximum) with

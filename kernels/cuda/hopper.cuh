@@ -434,12 +434,13 @@ TensorMap tensor_map(const S* first, const Index (&extents)[axes], const Index (
   cuda.check("cuTensorMapEncodeTiled", static_cast<cudaError_t>(result));
   return map;
 #else
-  return {reinterpret_cast<const std::byte*>(first),
-          {sizes[0], sizes[1], sizes[2], sizes[3]},
-          {step_bytes[0], step_bytes[1], step_bytes[2]},
-          kBoxColumns,
-          box_rows,
-          sizeof(S)};
+  return cuda_host::tensor_map({reinterpret_cast<const std::byte*>(first),
+                                {sizes[0], sizes[1], sizes[2], sizes[3]},
+                                {step_bytes[0], step_bytes[1], step_bytes[2]},
+                                kBoxColumns,
+                                box_rows,
+                                sizeof(S)},
+                               axes);
 #endif
 }
 /// The same for rows x columns elements, `ld` apart.

@@ -252,6 +252,21 @@ TEST(HopperCopy, TakesAMatrixOfFourAxes) {
   }
 }
 
+TEST(HopperCopy, TakesNoTensorThatTheDriverRefuses) {
+  const std::vector<BFloat16> matrix(8 * 64 + 1);
+  const auto map = [&](std::size_t first, Index rows, Index step, unsigned box_rows) {
+    return hopper::tensor_map(matrix.data() + first, rows, Index{8}, step, box_rows, device(Backend::cuda_host));
+  };
+  const auto refused = [&](auto call, const char* why) { expect_error(call, "cudaErrorInvalidValue", {why}); };
+  EXPECT_NO_THROW(map(0, 8, 64, 256));
+  EXPECT_NO_THROW(map(0, 1, 8, 8));
+  refused([&] { map(0, 1, 2, 8); }, "steps of 4 bytes");
+  refused([&] { map(0, 8, Index{1} << 39, 8); }, "below 2^40");
+  refused([&] { map(1, 8, 64, 8); }, "a multiple of 16 bytes");
+  refused([&] { map(0, (Index{1} << 32) + 1, 64, 8); }, "1 to 2^32");
+  refused([&] { map(0, 8, 64, 257); }, "257 rows");
+}
+
 TEST(HopperCopy, ArrivesWhenItIsDrawn) {
   const std::vector<BFloat16> matrix(8 * 64, BFloat16{0x1234});
   const TensorMap map = map_of(matrix, 8, 64, 8);

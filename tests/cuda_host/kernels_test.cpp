@@ -126,13 +126,16 @@ TEST(Kernels, AttentionByBoxesTakesHeadsInAnyOrder) {
   int kernels_run = 0;
   for (const Kernel& k : kernels()) {
     if (k.backend != Backend::cuda_host || k.role != KernelRole::kernel) continue;
-    if (k.op != "attention" || k.id.find("/wgmma") == std::string_view::npos) continue;
+    const bool backward = k.op == "attention_backward";
+    if ((k.op != "attention" && !backward) || k.id.find("/wgmma") == std::string_view::npos) continue;
     ++kernels_run;
     std::mt19937 random(5);
     const std::vector<std::int32_t> lengths{140, 131}, starts{0, -3};
     const auto inner = static_cast<std::size_t>(d);
     std::vector<std::vector<std::byte>> dense, apart, outputs;
-    const Index of_tensor[] = {heads, kv_heads, kv_heads, heads};
+    // q, k, v, y; and dy, dq, dk, dv.
+    std::vector<Index> of_tensor{heads, kv_heads, kv_heads, heads};
+    if (backward) of_tensor.insert(of_tensor.end(), {heads, heads, kv_heads, kv_heads});
     for (const Index h : of_tensor) {
       auto& values = dense.emplace_back(static_cast<std::size_t>(batch * rows * h * d) * 2);
       apart.emplace_back(static_cast<std::size_t>(batch * h * rows * padded) * 2, std::byte{0xff});
@@ -152,7 +155,7 @@ TEST(Kernels, AttentionByBoxesTakesHeadsInAnyOrder) {
     for (const bool by_position : {true, false}) {
       auto& from = by_position ? dense : apart;
       Call call{.dims = {batch, rows, rows, kv_heads, heads, d}, .params = {0.125, 1}, .tensors = {}};
-      std::vector<float> logsumexp(static_cast<std::size_t>(batch * heads * rows));
+      std::vector<float> logsumexp(static_cast<std::size_t>(batch * heads * rows), 8.0F);
       const auto of_heads = [&](std::size_t t) {
         const Index h = of_tensor[t];
         return tensor(
@@ -165,25 +168,27 @@ TEST(Kernels, AttentionByBoxesTakesHeadsInAnyOrder) {
       call.tensors.push_back(of_heads(3));
       call.tensors.push_back(
           {DType::f32, logsumexp.data(), Shape{batch, heads, rows}, row_major_strides(Shape{batch, heads, rows})});
+      for (std::size_t t = 4; t < of_tensor.size(); ++t) call.tensors.push_back(of_heads(t));
       ASSERT_FALSE(refuses(k, call)) << k.id;
       cuda_host::set_seed(by_position ? 1 : 2);
       k.run(call, device(Backend::cuda_host));
-      auto& y = outputs.emplace_back();
-      for (Index b = 0; b < batch; ++b)
-        for (Index i = 0; i < rows; ++i)
-          for (Index h = 0; h < heads; ++h) {
-            const Index at = by_position ? ((b * rows + i) * heads + h) * d : ((b * heads + h) * rows + i) * padded;
-            const auto row = from[3].begin() + at * 2;
-            y.insert(y.end(), row, row + d * 2);
-          }
+      auto& got = outputs.emplace_back();
+      for (std::size_t t = backward ? 5 : 3; t < of_tensor.size(); ++t)
+        for (Index b = 0, n = of_tensor[t]; b < batch; ++b)
+          for (Index i = 0; i < rows; ++i)
+            for (Index h = 0; h < n; ++h) {
+              const Index at = by_position ? ((b * rows + i) * n + h) * d : ((b * n + h) * rows + i) * padded;
+              const auto row = from[t].begin() + at * 2;
+              got.insert(got.end(), row, row + d * 2);
+            }
       const auto* bytes = reinterpret_cast<const std::byte*>(logsumexp.data());
-      y.insert(y.end(), bytes, bytes + logsumexp.size() * sizeof(float));
+      got.insert(got.end(), bytes, bytes + logsumexp.size() * sizeof(float));
       call.tensors[1].strides = Shape{1, call.tensors[1].strides[1] - 1, 1, 1};
       EXPECT_TRUE(refuses(k, call).value_or("").starts_with("k must start")) << k.id;
     }
     EXPECT_TRUE(outputs[0] == outputs[1]) << k.id;
   }
-  EXPECT_EQ(kernels_run, 2);
+  EXPECT_EQ(kernels_run, 4);
 }
 
 TEST(Kernels, CopiesGiveTheSameBitsInEveryOrder) {

@@ -1,6 +1,7 @@
 #include "falsify/engine/admit.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -128,6 +129,35 @@ TEST(Admit, DimsThatAreGivenStay) {
     };
     EXPECT_EQ(case_of(of_one).dims[0], 48);
     EXPECT_EQ(case_of(of_none_it_takes).dims[1], 12) << "it is refused";
+  }
+}
+
+/// A campaign never shows what a kernel does with dims that its limits leave out.
+TEST(Admit, KernelsRefuseTheDimsThatAreNeverDrawnForThem) {
+  alignas(64) static std::byte somewhere[64];
+  for (const Kernel& kernel : kernels()) {
+    if (kernel.role != KernelRole::kernel || kernel.limits == nullptr || !kernel.limits->refuse) continue;
+    const OpDescriptor& op = operation(kernel.op);
+    Random random(1);
+    std::size_t left_out = 0;
+    for (int n = 0; n < 1000; ++n) {
+      Call call;
+      for (const DimInfo& dim : op.dims)
+        call.dims.push_back(random.chance(0.5) ? std::max<Index>(dim.min, 1) : random.between(dim.min, 40));
+      make_valid(op, call.dims);
+      for (const ParamInfo& p : op.params) call.params.push_back(p.choices.empty() ? p.typical : p.choices.front());
+      const auto why = kernel.limits->refuse(call.dims, call.params);
+      if (!why) continue;
+      ++left_out;
+      for (const TensorInfo& info : op.tensors) {
+        const Shape shape = info.shape(call.dims);
+        call.tensors.push_back(
+            {info.storage ? kernel.storage : info.dtype, somewhere, shape, row_major_strides(shape)});
+      }
+      ASSERT_TRUE(kernel.refuse && kernel.refuse(call))
+          << kernel.id << " takes " << fmt::format("{}", fmt::join(call.dims, ", ")) << ", but " << *why;
+    }
+    EXPECT_GT(left_out, 0u) << kernel.id;
   }
 }
 

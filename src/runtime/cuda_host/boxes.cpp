@@ -21,6 +21,8 @@ std::optional<Unknown> Boxes::copy(std::size_t row, std::size_t barrier, unsigne
   for (std::size_t w = 0; w < warps_; ++w)
     if (const Read& read = reads_[row * warps_ + w]; known.of(w) < read.products) return Unknown{w, read.site};
   copied = {barrier, phase + 1, site};
+  // Who knows of this copy knows of the reads before it.
+  std::fill_n(reads_.begin() + static_cast<std::ptrdiff_t>(row * warps_), warps_, Read{});
   return std::nullopt;
 }
 

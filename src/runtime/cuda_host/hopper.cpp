@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/errors.hpp"
 #include "core/half.hpp"
 #include "runtime/cuda_host/block.hpp"
 #include "runtime/cuda_host/block_sum.hpp"
@@ -680,6 +681,24 @@ void fence_proxy_async() {
   if (auto& seen = here().seen; !seen.empty()) std::memcpy(seen.data(), block().shared(), seen.size());
   for (Mbarrier& barrier : here().barriers)
     if (barrier.initialized_by == self) barrier.known_to_copies = true;
+}
+
+HostTensorMap tensor_map(const HostTensorMap& map, int axes) {
+  const auto refuse = [](const std::string& why) {
+    throw DeviceError("cuTensorMapEncodeTiled", "cudaErrorInvalidValue", why);
+  };
+  constexpr std::uint64_t kLargestExtent = std::uint64_t{1} << 32, kLargestStep = std::uint64_t{1} << 40;
+  if (reinterpret_cast<std::uintptr_t>(map.address) % kChunk != 0)
+    refuse("the tensor must start at a multiple of 16 bytes");
+  for (std::size_t axis = 0; axis < static_cast<std::size_t>(axes); ++axis)
+    if (map.extents[axis] == 0 || map.extents[axis] > kLargestExtent)
+      refuse(fmt::format("axis {} has {} elements; 1 to 2^32 are allowed", axis, map.extents[axis]));
+  for (std::size_t axis = 1; axis < static_cast<std::size_t>(axes); ++axis)
+    if (const std::uint64_t step = map.step_bytes[axis - 1]; step % kChunk != 0 || step >= kLargestStep)
+      refuse(fmt::format("axis {} has steps of {} bytes; multiples of 16 below 2^40 are allowed", axis, step));
+  if (map.box_rows == 0 || map.box_rows > 256)
+    refuse(fmt::format("a box has {} rows; 1 to 256 are allowed", map.box_rows));
+  return map;
 }
 
 void copy_box(void* shared, const HostTensorMap& map, std::uint64_t* barrier, std::array<int, 4> at,

@@ -29,6 +29,9 @@ struct HostTensorMap {
   unsigned element_bytes;
 };
 
+/// cuTensorMapEncodeTiled: returns the map. Throws DeviceError for a tensor of so many axes that the driver refuses.
+HostTensorMap tensor_map(const HostTensorMap& map, int axes);
+
 /// mbarrier.init, .arrive and .arrive.expect_tx, and a loop of .try_wait.parity. `barrier` lies in shared memory.
 void mbarrier_init(std::uint64_t* barrier, unsigned count, std::source_location site);
 void mbarrier_arrive(std::uint64_t* barrier, std::source_location site);
