@@ -102,7 +102,8 @@ constexpr BlockFault kBatchFaults[] = {
        each(e, kAttends, {"lengths"},
             [&](Value& v) { v = e.fresh("rows of all sequences", {1}, Kind::input, DType::i32); });
        each(e, kAttends, {"starts"}, [&](Value& v) { v = e.view(v, {1}, {1}); });
-     }},
+     },
+     "ANCHORS 8"},
     {"the keys and values of the first sequence serve all",
      [](E& e) {
        of_one_sequence(e, {"k", "v"});
@@ -111,9 +112,9 @@ constexpr BlockFault kBatchFaults[] = {
     {"every sequence has the length of the first", [](E& e) { of_one_sequence(e, {"lengths"}); }},
     {"every sequence has the length of the last", [](E& e) { of_one_sequence(e, {"lengths"}, true); }},
     {"the keys of every sequence stand at the positions of the first",
-     [](E& e) { at_places(e, "rope.1", "places of the first sequence"); }},
+     [](E& e) { at_places(e, "rope.1", "places of the first sequence"); }, "ANCHORS 7"},
     {"the positions of queries count on through the batch",
-     [](E& e) { at_places(e, "rope", "places through the batch"); }},
+     [](E& e) { at_places(e, "rope", "places through the batch"); }, "ANCHORS 7"},
 };
 
 /// Returns the label of the step that is made once more.

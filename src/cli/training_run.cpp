@@ -418,8 +418,7 @@ void TrainingRun::save_model() {
     save_adapters(trainer_->session(), t.adapters, s_.output / "adapter",
                   (s_.model.weights ? *s_.model.weights : s_.model.config).string());
   if (adapters_alone && !s_.model.merge) return;
-  save_merged(trainer_->session(), t.adapters, weights_ ? &*weights_ : nullptr, s_.seed,
-              s_.output / "model" / "model.safetensors");
+  save_merged(trainer_->session(), t.adapters, s_.output / "model" / "model.safetensors");
   files::write(s_.output / "model" / "config.json", files::read(configuration_of(s_), ""));
 }
 

@@ -33,6 +33,12 @@ std::recursive_mutex& turn_of(const Device& device) {
 }
 using Turn = std::unique_lock<std::recursive_mutex>;
 
+/// Returns the failure of a kernel, with the step that called it.
+DeviceError in_step(const DeviceError& e, const Program& program, std::size_t s, const Kernel& kernel) {
+  return {fmt::format("step {} of {}, {}, by {}", s + 1, program.steps.size(), describe(program.steps[s]), kernel.id),
+          e.code, e.what()};
+}
+
 }  // namespace
 
 void expect_room(Device& device, std::span<const Program* const> programs, const SessionOptions& options) {
@@ -84,7 +90,8 @@ void Session::open(const SessionOptions& options) {
     calls_.push_back(std::move(call));
     add_preconditions(s);
   }
-  record();
+  cut(options.adjusted);
+  for (Piece& piece : pieces_) record(piece);
 }
 
 Session::~Session() {
@@ -93,7 +100,7 @@ Session::~Session() {
 }
 
 void Session::close() noexcept {
-  recording_.reset();
+  pieces_.clear();
   buffers_.clear();
 }
 
@@ -117,17 +124,36 @@ void Session::choose_kernels(const std::function<const Kernel*(const Step&)>& ch
       device_.prepare(*kernels_.back(), call);
     } catch (const Unavailable& e) {
       throw Unavailable(fmt::format("{} for {}", e.subject, describe(step)), e.why);
+    } catch (const DeviceError& e) {
+      throw in_step(e, program_, kernels_.size() - 1, *kernels_.back());
     }
   }
   plan_.scratch_bytes = scratch.most();
   plan_.bytes += plan_.scratch_bytes;
 }
 
-void Session::record() {
-  recording_.reset();
-  recording_ = device_.record([&] {
-    for (std::size_t s = 0; s < calls_.size(); ++s) kernels_[s]->run(calls_[s], device_);
+void Session::cut(const std::vector<std::string>& adjusted) {
+  bool alone = true;
+  for (std::size_t s = 0; s < program_.steps.size(); ++s) {
+    const bool before = std::exchange(alone, std::ranges::find(adjusted, program_.steps[s].label) != adjusted.end());
+    if (before || alone) pieces_.push_back({s, s, nullptr});
+    pieces_.back().end = s + 1;
+  }
+}
+
+void Session::record(Piece& piece) {
+  piece.recording.reset();
+  piece.recording = device_.record([&] {
+    for (std::size_t s = piece.begin; s < piece.end; ++s) run_step(s);
   });
+}
+
+void Session::run_step(std::size_t s) {
+  try {
+    kernels_[s]->run(calls_[s], device_);
+  } catch (const DeviceError& e) {
+    throw in_step(e, program_, s, *kernels_[s]);
+  }
 }
 
 void Session::set_param(std::string_view label, std::string_view param, double value) {
@@ -143,9 +169,14 @@ void Session::set_param(std::string_view label, std::string_view param, double v
   if (step->params[p] == value) return;
   const Turn turn(turn_);
   step->params[p] = calls_[s].params[p] = value;
-  for (Precondition& precondition : preconditions_)
+  for (Precondition& precondition : preconditions_) {
     if (precondition.step == s) precondition.call.params[p] = value, precondition.due = true;
-  if (recording_) record();
+    if (!std::exchange(precondition.repeats, false)) continue;
+    precondition.due = true;
+    for (Precondition::Copy& copy : precondition.copies) copy.current = false;
+  }
+  const auto piece = std::ranges::find_if(pieces_, [s](const Piece& p) { return s < p.end; });
+  if (piece->recording) record(*piece);
 }
 
 void Session::allocate(std::size_t bytes, const std::vector<bool>& own) {
@@ -226,7 +257,23 @@ void Session::add_preconditions(std::size_t step) {
       tensor.data = all.copies.back().bytes.data();
     }
   }
-  if (any) preconditions_.push_back(std::move(all));
+  if (!any) return;
+  all.repeats = std::ranges::any_of(
+      preconditions_, [&](const Precondition& p) { return !p.repeats && repeats(of, program_.steps[p.step]); });
+  all.due = !all.repeats;
+  preconditions_.push_back(std::move(all));
+}
+
+bool Session::repeats(const Step& step, const Step& earlier) const {
+  if (step.op != earlier.op || step.dims != earlier.dims || step.params != earlier.params) return false;
+  const auto same = [&](int t) {
+    const ValueInfo &a = program_[step.tensors[static_cast<std::size_t>(t)]],
+                    &b = program_[earlier.tensors[static_cast<std::size_t>(t)]];
+    return a.storage == b.storage && a.offset == b.offset && a.shape == b.shape && a.strides == b.strides;
+  };
+  return std::ranges::all_of(step.op->clauses, [&](const ClauseInfo& clause) {
+    return clause.kind != ClauseKind::requires_clause || std::ranges::all_of(clause.reads, same);
+  });
 }
 
 Tensor Session::tensor(Value v) const {
@@ -300,6 +347,7 @@ void Session::set(Value v, std::span<const std::byte> bytes) {
   ++*changes_[static_cast<std::size_t>(program_[v].storage)];
   const std::int32_t storage = program_[v].storage;
   for (Precondition& p : preconditions_) {
+    if (p.repeats) continue;
     p.due = p.due || std::ranges::find(p.storages, storage) != p.storages.end();
     for (Precondition::Copy& copy : p.copies) {
       if (copy.storage != storage) continue;
@@ -363,7 +411,7 @@ void Session::check(Precondition& p) {
   } catch (const ContractViolation& violation) {
     refuse(violation, p);
   }
-  p.due = !p.lasts;
+  p.due = !p.lasts && !p.repeats;
 }
 
 void Session::refuse(const ContractViolation& violation, const Precondition& p) const {
@@ -424,15 +472,24 @@ void Session::run_unchecked() {
     if (p.due) check(p);
   note_writes();
   if (const trace::Scope program("program", [](trace::Span&) {}); program.recording()) return run_in_spans();
-  if (recording_) {
-    recording_->run();
-    return;
-  }
   const ScratchScope scratch(scratch_);
   const auto begin = std::chrono::steady_clock::now();
-  for (std::size_t s = 0; s < calls_.size(); ++s) kernels_[s]->run(calls_[s], device_);
+  for (const Piece& piece : pieces_) {
+    if (piece.recording) piece.recording->run();
+    else
+      for (std::size_t s = piece.begin; s < piece.end; ++s) run_step(s);
+  }
   device_.synchronize();
   seconds_ = seconds_since(begin);
+}
+
+double Session::seconds() const {
+  double sum = 0;
+  for (const Piece& piece : pieces_) {
+    if (!piece.recording) return seconds_;
+    sum += piece.recording->seconds();
+  }
+  return sum;
 }
 
 void Session::run_in_spans() {
@@ -443,7 +500,7 @@ void Session::run_in_spans() {
       made.attributes = serve::attributes(*step.op, calls_[s], *kernels_[s], device_);
       made.attributes.push_back({"step", step.label});
     });
-    kernels_[s]->run(calls_[s], device_);
+    run_step(s);
     device_.synchronize();
   }
 }
@@ -454,7 +511,7 @@ std::vector<double> Session::step_seconds() {
   note_writes();
   std::vector<double> seconds;
   for (std::size_t s = 0; s < calls_.size(); ++s) {
-    const auto step = [&] { kernels_[s]->run(calls_[s], device_); };
+    const auto step = [&] { run_step(s); };
     const std::unique_ptr<RecordedWork> recording = device_.record(step);
     if (recording) {
       recording->run(), recording->run();  // the first run may load code

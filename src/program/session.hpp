@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <span>
+#include <string>
 #include <type_traits>
 #include <vector>
 
@@ -33,6 +34,9 @@ struct SessionOptions {
   /// not checked.
   std::function<void(Session&)> check{};
   Index check_every = 0;  ///< so many runs, of which the last one is checked; 0: those of Check::steps alone
+  /// Labels of steps whose parameters set_param() changes between runs. Devices that record a program record each of
+  /// them alone, so that a change costs little and allocates nothing.
+  std::vector<std::string> adjusted{};
 };
 
 /// Throws Unavailable, with the bytes that are needed and those that are there, unless sessions of these programs fit on
@@ -77,7 +81,8 @@ class Session {
     else get(v, std::as_writable_bytes(std::span(elements)));
     return elements;
   }
-  /// Changes a parameter of the step that has this label, such as a learning rate. Throws InputError if there is none.
+  /// Changes a parameter of the step that has this label, such as a learning rate. Records the step again, and all steps
+  /// with it unless SessionOptions::adjusted names it. Throws InputError if there is none.
   void set_param(std::string_view label, std::string_view param, double value);
   /// How often a storage was set, here or by a session that shares it, or its steps have run that write to it. As long
   /// as that stays, so do its elements.
@@ -94,7 +99,7 @@ class Session {
   void run(Check check = Check::none);
   /// Returns the seconds that the device took for the last run without spans: by the device's clock, or by the host's
   /// where kernels run on the host. Throws Unavailable if the device has no clock.
-  double seconds() const { return recording_ ? recording_->seconds() : seconds_; }
+  double seconds() const;
   /// Runs each step alone and returns the seconds of each, as seconds() does. Values and gradients are undefined
   /// afterwards.
   std::vector<double> step_seconds();
@@ -121,15 +126,25 @@ class Session {
     std::vector<Copy> copies;
     bool lasts = true;  ///< all of it is inputs, which set() alone changes: evaluated again only after a change
     bool due = true;
+    bool repeats =
+        false;  ///< an earlier one evaluates the same clauses on the same elements, such as that of a layer before
   };
 
   void open(const SessionOptions& options);
   void close() noexcept;
   void choose_kernels(const std::function<const Kernel*(const Step&)>& choose);
   void allocate(std::size_t bytes, const std::vector<bool>& own);
-  void record();
+  /// Steps that one recording runs; none where the device runs kernels at once.
+  struct Piece {
+    std::size_t begin, end;
+    std::unique_ptr<RecordedWork> recording;
+  };
+  void cut(const std::vector<std::string>& adjusted);
+  void record(Piece& piece);
+  void run_step(std::size_t step);
   void share(const Session& other, std::vector<bool>& own);
   void add_preconditions(std::size_t step);
+  bool repeats(const Step& step, const Step& earlier) const;
   void check(Precondition& precondition);
   void clear(std::size_t slot);
   std::size_t slot(std::size_t storage) const { return static_cast<std::size_t>(plan_.slot_of[storage]); }
@@ -160,9 +175,9 @@ class Session {
   std::span<std::byte> scratch_;                         ///< of host kernels
   std::vector<Call> calls_;
   std::vector<const Kernel*> kernels_;
-  std::vector<std::int32_t> last_user_;      ///< of each slot: the storage that holds it after a run
-  std::unique_ptr<RecordedWork> recording_;  ///< all steps; null where the device runs kernels at once
-  double seconds_ = 0;                       ///< of the last run on the host
+  std::vector<std::int32_t> last_user_;  ///< of each slot: the storage that holds it after a run
+  std::vector<Piece> pieces_;            ///< all steps, in order
+  double seconds_ = 0;                   ///< of the last run on the host
   std::vector<Precondition> preconditions_;
   std::function<void(Session&)> check_;
   Index check_every_, runs_ = 0;

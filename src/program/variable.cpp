@@ -56,6 +56,10 @@ Variable::Variable(const Shape& shape, const std::vector<float>& values, bool re
   expect_elements(cell_->name, shape, values.size());
 }
 
+Variable Variable::zeros(const Shape& shape, bool requires_grad, std::string name) {
+  return {shape, std::vector<float>(static_cast<std::size_t>(shape.size())), requires_grad, std::move(name)};
+}
+
 Variable Variable::indices(const Shape& shape, const std::vector<std::int32_t>& values, std::string name) {
   expect_elements(name, shape, values.size());
   return Variable(std::make_shared<Cell>(Cell{std::move(name), shape, DType::i32, copy(values)}));

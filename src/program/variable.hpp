@@ -25,6 +25,8 @@ class Variable {
   /// A leaf, which errors call `name`.
   Variable(const Shape& shape, const std::vector<float>& values, bool requires_grad = false,
            std::string name = "variable");
+  /// A leaf of zeros.
+  static Variable zeros(const Shape& shape, bool requires_grad = false, std::string name = "variable");
   /// A leaf of integers, such as the ids that an embedding reads.
   static Variable indices(const Shape& shape, const std::vector<std::int32_t>& values, std::string name = "indices");
 

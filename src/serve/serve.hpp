@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <string>
 #include <vector>
 
 #include "contract/enforce.hpp"
@@ -22,6 +24,9 @@ Dispatched call(const contract::EnforcedContract& contract, const void* args, co
 
 /// Returns how many calls of this process the back end has served.
 std::uint64_t calls(Backend backend);
+/// Sets a function that is called with one sentence when CUDA or Vulkan has served its first call of this process, and
+/// at each 10,000th. An empty function removes it.
+void set_call_sink(std::function<void(const std::string& message)> sink);
 
 /// Attributes of the span of a kernel's run: "shape" with the dims as "m=3 k=4 n=5", "kernel" and "backend".
 std::vector<trace::Attribute> attributes(const OpDescriptor& op, const Call& call, const Kernel& kernel,

@@ -110,6 +110,36 @@ TEST_F(CheckpointFiles, FillWholeModels) {
   }
 }
 
+/// FALSIFY-A1 of a checkpoint: one tensor is transposed, or where that is its own shape, too long.
+TEST_F(CheckpointFiles, EveryTensorOfAnotherShapeIsRefusedByName) {
+  Session session(model(full()), device(Backend::cpu));
+  initialize(session, 3);
+  const std::vector<Parameter>& parameters = session.program().parameters;
+  const std::vector<float> elements(1000, 1);
+  const auto text = [](const std::vector<Index>& shape) { return fmt::format("[{}]", fmt::join(shape, ", ")); };
+  for (const Parameter& wrong : parameters) {
+    SCOPED_TRACE(wrong.name);
+    std::vector<NamedTensor> tensors;
+    std::vector<Index> other = extents(wrong.shape);
+    const bool transposed = other.size() == 2 && other[0] != other[1];
+    if (transposed) std::swap(other[0], other[1]);
+    else ++other[0];
+    for (const Parameter& p : parameters) {
+      const std::vector<Index> shape = p.name == wrong.name ? other : extents(p.shape);
+      std::size_t count = 1;
+      for (const Index extent : shape) count *= static_cast<std::size_t>(extent);
+      tensors.push_back({p.name, shape, std::span(elements).first(count)});
+    }
+    save(folder_ / "wrong.safetensors", tensors);
+    const std::string said = refusal([&] { load(session, Weights(folder_ / "wrong.safetensors")); }),
+                      words = fmt::format("{}: has the shape {} where the model has {}{}", wrong.name, text(other),
+                                          text(extents(wrong.shape)), transposed ? ": it is transposed;" : "; check");
+    EXPECT_NE(said.find(words), said.npos) << said << "\nwithout: " << words;
+    for (const Parameter& p : parameters)
+      ASSERT_EQ(get_parameter(session, p), initial_values(p.name, p.shape, 3)) << p.name << " has changed";
+  }
+}
+
 /// A bias or a norm alone is built and loaded; a layer that lacks one of its checkpoint is refused.
 TEST_F(CheckpointFiles, EachOptionalTensorMayStandAlone) {
   const TransformerConfig plain{

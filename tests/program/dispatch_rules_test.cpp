@@ -5,6 +5,9 @@
 #include <fmt/format.h>
 
 #include <set>
+#include <stdexcept>
+#include <thread>
+#include <utility>
 
 #include "contract/descriptor.hpp"
 #include "core/errors.hpp"
@@ -38,7 +41,9 @@ const Rule kRules[] = {
     {"tensor_layout", {1024, 1024}, {}},
 };
 
-Dispatched dispatched(std::string_view op, const std::vector<Index>& dims) {
+void nothing(const Kernel&, Device&) {}
+Dispatched dispatched(std::string_view op, const std::vector<Index>& dims,
+                      const std::function<void(const Kernel&, Device&)>& attempt = nothing) {
   Call call;
   call.dims = dims;
   for (const ParamInfo& p : operation(op).params) call.params.push_back(p.typical);
@@ -46,7 +51,7 @@ Dispatched dispatched(std::string_view op, const std::vector<Index>& dims) {
     const Shape shape = t.shape(dims);
     call.tensors.push_back({t.dtype, nullptr, shape, row_major_strides(shape)});
   }
-  return dispatch(op, call, nullptr, [](const Kernel&, Device&) {});
+  return dispatch(op, call, nullptr, attempt);
 }
 
 bool passed_as(const Dispatched& d, Backend backend, SkippedCandidate::Why reason) {
@@ -78,6 +83,34 @@ TEST(DispatchRules, SmallCallsStayOnTheCpuAndLargerOnesLeaveIt) {
     const Dispatched large = dispatched(rule.op, rule.beyond);
     EXPECT_NE(large.kernel->backend, Backend::cpu) << large.kernel->id;
   }
+}
+
+Backend of_large_product() { return dispatched("matmul_nt", {33, 33, 33}).kernel->backend; }
+
+/// Also where an exception leaves it. Other threads see nothing of it.
+TEST(DispatchRules, ALayerPassEndsWithItsScope) {
+  try {
+    const LayerPass pass;
+    EXPECT_EQ(of_large_product(), Backend::cpu);
+    std::thread([] { EXPECT_NE(of_large_product(), Backend::cpu) << "of another thread"; }).join();
+    throw 1;
+  } catch (int) {}
+  EXPECT_NE(of_large_product(), Backend::cpu);
+}
+
+/// Whatever it threw; only a failure of the device itself switches a back end off.
+TEST(DispatchRules, AFailedCallLeavesTheNextOneItsBackEnd) {
+  const Backend first = of_large_product();
+  ASSERT_NE(first, Backend::cpu);
+  const auto fail_once = [&](const auto& error) {
+    return dispatched("matmul_nt", {33, 33, 33}, [&, failed = false](const Kernel&, Device&) mutable {
+      if (!std::exchange(failed, true)) throw error;
+    });
+  };
+  EXPECT_TRUE(passed_as(fail_once(Unavailable("memory", "none is left")), first, SkippedCandidate::Why::refused));
+  EXPECT_EQ(of_large_product(), first);
+  EXPECT_THROW(fail_once(std::runtime_error("a bug of a kernel")), std::runtime_error);
+  EXPECT_EQ(of_large_product(), first);
 }
 
 /// The product of every projection, with its operands.

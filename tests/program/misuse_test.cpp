@@ -232,46 +232,56 @@ TEST(Sessions, TakeNumbersThatAreNotFiniteAndShowThem) {
   EXPECT_EQ(all.elements, 4);
 }
 
-/// Blocks hold the shapes of their inputs to the configuration before any step is added.
+/// Blocks hold the shapes of their inputs to the configuration before any step is added, with adapters as without.
 TEST(Transformers, RefuseRowsThatAreNotTheirs) {
-  const auto with = [](const Shape& shape, const auto& build) {
-    return [=] {
-      Builder b;
-      const TransformerConfig c = tiny();
-      build(b, c, b.input("x", shape));
+  TransformerConfig adapted = tiny();
+  adapted.adapters.on = {Projection::q, Projection::v};
+  for (const TransformerConfig& config : {tiny(), adapted}) {
+    const auto with = [&](const Shape& shape, const auto& build) {
+      return [&config, shape, build] {
+        Builder b;
+        build(b, config, b.input("x", shape));
+      };
     };
-  };
-  const auto attention = [](Builder& b, const TransformerConfig& c, Value x) {
-    self_attention(b, c, x, sequences(b, c, 4, 2));
-  };
-  const auto block = [](Builder& b, const TransformerConfig& c, Value x) {
-    attention_block(b, c, x, sequences(b, c, 4, 2));
-  };
-  const auto feed_forward = [](Builder& b, const TransformerConfig& c, Value x) { feed_forward_block(b, c, x); };
-  const auto q = [](Builder& b, const TransformerConfig& c, Value x) { projection(b, c, Projection::q, x); };
-  const auto down = [](Builder& b, const TransformerConfig& c, Value x) { projection(b, c, Projection::down, x); };
-  const std::string wide = "transformer: x: it is [4, 7], and a row has 8 elements; give [batch * s, 8] of one row or";
-  expect_refused(wide, with({4, 7}, attention));
-  expect_refused(wide, with({4, 7}, block));
-  expect_refused(wide, with({4, 7}, feed_forward));
-  expect_refused(wide, with({4, 7}, q));
-  expect_refused("x: it is [4, 8], and a row has 16 elements", with({4, 8}, down));
-  expect_refused("x: it is [2, 2, 8], and a row has 8 elements", with({2, 2, 8}, attention));
-  expect_refused("x: it is [0, 8], and a row has 8 elements", with({0, 8}, feed_forward));
-  expect_refused("x: its 5 rows are no 2 sequences of one length; pad the shorter ones", with({5, 8}, attention));
-  expect_refused("positions: there are others for 6 rows; make them by sequences()", with({6, 8}, block));
-  expect_refused("positions: there are none for 4 rows", with({4, 8}, [](Builder& b, TransformerConfig c, Value x) {
-                   c.theta = 0;
-                   const Sequences without = sequences(b, c, 4);
-                   self_attention(b, tiny(), x, without);
-                 }));
-  expect_refused("x: it is in f32, and weights in bf16 meet bf16; cast it",
-                 with({4, 8}, [](Builder& b, TransformerConfig c, Value x) {
-                   c.trains = false, c.weights = WeightFormat::bf16;
-                   feed_forward_block(b, c, x);
-                 }));
-  for (const auto& right : {with({4, 8}, attention)}) EXPECT_EQ(refusal(right), "not refused");
-  EXPECT_EQ(refusal(with({4, 16}, down)), "not refused");
+    const auto attention = [](Builder& b, const TransformerConfig& c, Value x) {
+      self_attention(b, c, x, sequences(b, c, 4, 2));
+    };
+    const auto block = [](Builder& b, const TransformerConfig& c, Value x) {
+      attention_block(b, c, x, sequences(b, c, 4, 2));
+    };
+    const auto feed_forward = [](Builder& b, const TransformerConfig& c, Value x) { feed_forward_block(b, c, x); };
+    const auto q = [](Builder& b, const TransformerConfig& c, Value x) { projection(b, c, Projection::q, x); };
+    const auto down = [](Builder& b, const TransformerConfig& c, Value x) { projection(b, c, Projection::down, x); };
+    const std::string wide =
+        "transformer: x: it is [4, 7], and a row has 8 elements; give [batch * s, 8] of one row or";
+    expect_refused(wide, with({4, 7}, attention));
+    expect_refused(wide, with({4, 7}, block));
+    expect_refused(wide, with({4, 7}, feed_forward));
+    expect_refused(wide, with({4, 7}, q));
+    expect_refused("x: it is [4, 8], and a row has 16 elements", with({4, 8}, down));
+    expect_refused("x: it is [2, 2, 8], and a row has 8 elements", with({2, 2, 8}, attention));
+    expect_refused("x: it is [0, 8], and a row has 8 elements", with({0, 8}, feed_forward));
+    expect_refused("x: its 5 rows are no 2 sequences of one length; pad the shorter ones", with({5, 8}, attention));
+    expect_refused("positions: there are others for 6 rows; make them by sequences()", with({6, 8}, block));
+    expect_refused("positions: there are none for 4 rows",
+                   with({4, 8}, [](Builder& b, const TransformerConfig& c, Value x) {
+                     TransformerConfig still = c;
+                     still.theta = 0;
+                     self_attention(b, c, x, sequences(b, still, 4));
+                   }));
+    expect_refused("x: it is in f32, and weights in bf16 meet bf16; cast it",
+                   with({4, 8}, [](Builder& b, TransformerConfig c, Value x) {
+                     c.trains = false, c.weights = WeightFormat::bf16;
+                     feed_forward_block(b, c, x);
+                   }));
+    expect_refused("heads: 3 heads cannot share 2 key-value heads evenly",
+                   with({4, 8}, [](Builder& b, TransformerConfig c, Value x) {
+                     c.heads = 3;
+                     projection(b, c, Projection::q, x);
+                   }));
+    EXPECT_EQ(refusal(with({4, 8}, attention)), "not refused");
+    EXPECT_EQ(refusal(with({4, 16}, down)), "not refused");
+  }
 }
 
 TEST(Sessions, SayWhichElementViolatesAContract) {
@@ -508,6 +518,42 @@ TEST(Adapters, AroundTheWeightsOfAnAttention) {
   Session more(attention(other), cpu());
   expect_refused("self_attn.o_proj.bias: the base has it, and the model has not", [&] { set_base(s, more, 1); });
   EXPECT_EQ(get_parameter(s, s.program().parameters[0]), before);
+}
+
+/// Whose codes are what the adapters saw, not what was packed; here B is zero.
+TEST(Adapters, MergeIntoTheBaseThatTheyWereTrainedOn) {
+  const std::filesystem::path file =
+      std::filesystem::temp_directory_path() / fmt::format("assay-merged-{}.safetensors", static_cast<long>(getpid()));
+  for (const WeightFormat format : {WeightFormat::nf4, WeightFormat::q4_k}) {
+    TransformerConfig c = tiny();
+    c.trains = false, c.weights = format, c.adapters = {{Projection::q}, 4, 8};
+    Builder b;
+    b.output(self_attention(b, c, b.input("x", {1, c.hidden}), sequences(b, c, 1)));
+    Session s(b.take(), cpu());
+    initialize(s, 1);
+    save_merged(s, c.adapters, file);
+    const Weights merged(file);
+    EXPECT_EQ(merged.entries().size(), 4u) << "no adapter";
+    for (const std::string& name : attention_names(s.program())) {
+      const Shape& shape = parameter(s.program(), name).shape;
+      const std::vector<float> packed = initial_values(name, shape, 1);
+      Builder both;
+      const Value w = both.input("w", shape);
+      Value meant;
+      if (format == WeightFormat::q4_k) {
+        meant = q4_k_dequantize(both, q4_k_quantize(both, w), shape[1]);
+      } else {
+        const Nf4QuantizeValues codes = nf4_quantize(both, w);
+        meant = nf4_dequantize(both, codes.codes, codes.absmax, shape[1]);
+      }
+      both.output(meant);
+      Session there_and_back(both.take(), cpu());
+      there_and_back.set(w, packed), there_and_back.run();
+      EXPECT_EQ(merged.read(name), there_and_back.get<float>(meant)) << name;
+      EXPECT_NE(merged.read(name), packed) << name;
+    }
+  }
+  std::filesystem::remove(file);
 }
 
 /// A fault of the whole run has no step of its own.

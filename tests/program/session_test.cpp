@@ -14,6 +14,7 @@
 #include "core/errors.hpp"
 #include "core/half.hpp"
 #include "on_device.hpp"
+#include "serve/select.hpp"
 #include "serve/trace.hpp"
 
 namespace assay::program::session_test {
@@ -320,7 +321,20 @@ class Watched final : public Device {
     EXPECT_FALSE(weights) << "a kernel is prepared behind the weights";
   }
 
-  std::size_t prepared = 0, fails_at = SIZE_MAX;
+  std::unique_ptr<RecordedWork> record(const std::function<void()>& work) override {
+    struct Work final : RecordedWork {
+      explicit Work(std::function<void()> all) : steps(std::move(all)) {}
+      void run() override { steps(); }
+      double seconds() const override { return 1; }
+      std::function<void()> steps;
+    };
+    if (!records) return nullptr;
+    ++recorded;
+    return std::make_unique<Work>(work);
+  }
+
+  std::size_t prepared = 0, fails_at = SIZE_MAX, recorded = 0;
+  bool records = false;
   bool weights = false;
 
  protected:
@@ -370,6 +384,55 @@ TEST(SessionChecks, RefuseWrongLengthsAndMemoryThatIsNoLongerTheirs) {
   EXPECT_LT(refused, temporaries);
 }
 
+TEST(SessionChecks, AnAdjustedStepIsRecordedAlone) {
+  Builder b;
+  const Value x = b.input("x", {1, 2}), y = scale(b, silu(b, x), 2);
+  b.output(silu(b, y));
+  const Program program = b.take();
+  const Value out = program.outputs[0];
+  std::vector<std::vector<float>> results;
+  for (const bool alone : {false, true}) {
+    Watched device;
+    device.records = true;
+    Session session(program, device,
+                    {.adjusted = alone ? std::vector<std::string>{"scale"} : std::vector<std::string>{}});
+    EXPECT_EQ(device.recorded, alone ? 3u : 1u);
+    session.set(x, std::vector<float>{1, -2});
+    session.set_param("scale", "alpha", 3);
+    EXPECT_EQ(device.recorded, alone ? 4u : 2u);
+    session.set_param("scale", "alpha", 3);
+    EXPECT_EQ(device.recorded, alone ? 4u : 2u);
+    session.run();
+    EXPECT_EQ(session.seconds(), alone ? 3 : 1);
+    results.push_back(session.get<float>(out));
+  }
+  EXPECT_EQ(results[0], results[1]);
+  EXPECT_NEAR(results[0][0], 3 * 0.73106 / (1 + std::exp(-3 * 0.73106)), 1e-3);
+}
+
+TEST(SessionChecks, AFailureOfADeviceNamesTheStep) {
+  Builder b;
+  const Value x = b.input("x", {1, 2});
+  b.output(silu(b, silu(b, x)));
+  const Program program = b.take();
+  Kernel broken = select_kernel("silu", Backend::cpu, Session(program, device(Backend::cpu)).call(1));
+  int runs = 0;
+  broken.id = "silu/cpu/broken";
+  broken.run = [&](const Call&, Device&) {
+    if (++runs == 4) throw DeviceError("launch", "too_large", "more than it has");  // 2 while they are prepared
+  };
+  Session session(program, device(Backend::cpu), {.choose = [&](const Step&) { return &broken; }});
+  session.set(x, std::vector<float>{1, -2});
+  try {
+    session.run();
+    ADD_FAILURE();
+  } catch (const DeviceError& e) {
+    EXPECT_EQ(std::string(e.what()),
+              "step 2 of 2, silu.1 (silu), by silu/cpu/broken failed with too_large: "
+              "launch failed with too_large: more than it has");
+  }
+}
+
 TEST(SessionChecks, PreconditionsReadOnlyWhatTheHostSets) {
   Builder b;
   const Value logits = b.input("logits", {2, 3}), targets = b.input("targets", {2}, DType::i32);
@@ -381,6 +444,33 @@ TEST(SessionChecks, PreconditionsReadOnlyWhatTheHostSets) {
   Program program = session.program();
   program.storages[static_cast<std::size_t>(program[targets].storage)].kind = Kind::temporary;
   EXPECT_THROW(Session(program, device(Backend::cpu)), InputError);
+}
+
+/// After the first run, layers that read the same elements under the same clauses are checked by one of them.
+TEST(SessionChecks, WhatOneStepHoldsNoOtherStepIsTakenToHold) {
+  Builder b;
+  const Value ids = b.input("ids", {2}, DType::i32), others = b.input("others", {2}, DType::i32),
+              large = b.input("large", {8, 1}), small = b.input("small", {4, 1});
+  for (const Value read : {ids, others})
+    for (const Value table : {large, large, small}) b.output(embedding(b, read, table));
+  Session session(b.take(), device(Backend::cpu));
+  session.set(large, std::vector<float>(8)), session.set(small, std::vector<float>(4));
+  const auto runs = [&](std::int32_t first, std::int32_t second) {
+    session.set(ids, std::vector<std::int32_t>{0, first}), session.set(others, std::vector<std::int32_t>{0, second});
+    try {
+      session.run();
+    } catch (const ContractViolation&) {
+      return false;
+    }
+    return true;
+  };
+  for (int run = 0; run < 2; ++run) {
+    EXPECT_TRUE(runs(3, 3));
+    EXPECT_FALSE(runs(4, 3));
+    EXPECT_FALSE(runs(3, 4));
+    EXPECT_FALSE(runs(8, 3));
+    EXPECT_FALSE(runs(3, 8));
+  }
 }
 
 TEST(SessionChecks, PreconditionsAreEvaluatedOnceInputsAreThere) {

@@ -482,8 +482,12 @@ TEST(SystemObligations, SequencesOfABatchAreAlone) {
 
 TEST(SystemObligations, TheCheckOfHeadsIsSeenToBeMissing) {
   const System& s = *find_system("attention_block");
+  falsify::Case wide = everything(s);
+  for (std::size_t d = 0; d < wide.dims.size(); ++d)
+    if (s.op.dims[d].name == "heads") wide.dims[d] = 32;
+    else if (s.op.dims[d].name == "kv_heads") wide.dims[d] = 8;
   const auto refuses = [&](const falsify::SystemTrial::Check& check) {
-    return run_case(SystemKernel(s, Backend::cpu), "FALSIFY-GQ-004", everything(s), {}, check).kind;
+    return run_case(SystemKernel(s, Backend::cpu), "FALSIFY-GQ-004", wide, {}, check).kind;
   };
   EXPECT_EQ(refuses(check), Outcome::Kind::passed);
   EXPECT_EQ(refuses([](const TransformerConfig&) {}), Outcome::Kind::falsified);
@@ -491,6 +495,11 @@ TEST(SystemObligations, TheCheckOfHeadsIsSeenToBeMissing) {
               if (c.kv_heads == 0) check(c);
             }),
             Outcome::Kind::falsified);
+  EXPECT_EQ(refuses([](const TransformerConfig& c) {
+              if (c.kv_heads == 0 || c.heads > 256 || c.heads < c.kv_heads) check(c);
+            }),
+            Outcome::Kind::falsified)
+      << "of many heads, which attention takes";
 }
 
 /// The numbers of heads and of positions at which the originals of these obligations hold.

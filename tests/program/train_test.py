@@ -87,6 +87,21 @@ write("held_out.jsonl", lines(40))
 
 
 
+def f32(x):
+    return struct.unpack("<f", struct.pack("<f", x))[0]
+
+
+NF4 = list(map(f32, (-1, -0.6961928009986877, -0.5250730514526367, -0.39491748809814453, -0.28444138169288635, -0.18477343022823334, -0.09105003625154495, 0,
+                     0.07958029955625534, 0.16093020141124725, 0.24611230194568634, 0.33791524171829224, 0.44070982933044434, 0.5626170039176941,
+                     0.7229568362236023, 1)))
+
+
+def nearest_nf4(block):
+    """What the codes of a block of 64 columns or fewer mean (contracts/nf4_quantize.yaml)."""
+    scale = max(map(abs, block))
+    return [f32(NF4[sum(x > f32(f32((a + b) / 2) * scale) for a, b in zip(NF4, NF4[1:]))] * scale) for x in block]
+
+
 def nearest_bf16(x):
     bits, = struct.unpack("<I", struct.pack("<f", x))
     return struct.unpack("<f", struct.pack("<I", bits + 0x7fff + (bits >> 16 & 1) & 0xffff0000))[0]
@@ -119,26 +134,26 @@ for base in ("f32", "nf4", "bf16"):
                    layer + "input_layernorm.weight": [16], layer + "post_attention_layernorm.weight": [16]}
     expect({k: v[0] for k, v in held.items()} == shapes, f"the adapter has {sorted(held)}")
     expect(all(adapter["modules_to_save"].count(m) == 1 for m in ("classifier", "norm", "input_layernorm", "post_attention_layernorm")), adapter)
-    # Merged: W + alpha / r B A, with W as the seed gives it; three products and three sums of float32.
+    # Merged: W + alpha / r B A, with W as the base holds what the seed gives; three products and three sums of float32.
     merged, (_, a), (_, b) = tensors(here / "out/model/model.safetensors"), held[layers[0] + "self_attn.q_proj.lora_A.weight"], held[layers[0] + "self_attn.q_proj.lora_B.weight"]
     shutil.copytree(here / "out", here / "kept", dirs_exist_ok=True)
     trained(configuration("plain.yaml", model=", trains: false"))  # of the head alone: the base is as the seed gives it
     plain = tensors(here / "out/model/model.safetensors")["model.layers.0.self_attn.q_proj.weight"][1]
     for o in range(16):
+        row = plain[o * 16:o * 16 + 16]
+        row = nearest_nf4(row) if base == "nf4" else list(map(nearest_bf16, row)) if base == "bf16" else row
         for i in range(16):
             terms = [2 * b[o * 3 + r] * a[r * 16 + i] for r in range(3)]
-            weight = nearest_bf16(plain[o * 16 + i]) if base == "bf16" else plain[o * 16 + i]
-            want = weight + sum(terms)
-            bound = 8 * 2**-24 * (abs(weight) + sum(map(abs, terms)))
+            want = row[i] + sum(terms)
+            bound = 8 * 2**-24 * (abs(row[i]) + sum(map(abs, terms)))
             expect(abs(merged["model.layers.0.self_attn.q_proj.weight"][1][o * 16 + i] - want) <= bound, f"{base}: merged {o} {i}")
     # Read back, the adapter judges with the same bits, and the merged model decides alike.
     once = write("once.yaml", re.sub(r"rank: 3.*?true", "from: kept/adapter", config.read_text().replace("epochs: 3", "epochs: 1").replace("lr: 0.01", "lr: 0")))
     again = trained(once)
     expect(again["held_out"] == done["held_out"] and again["summary"]["adapters"] == done["summary"]["adapters"], f"{base}: read back: {again}")
-    if base == "f32":
-        trained(write("merged.yaml", once.read_text().replace("config: ., weights: random", "config: kept/model").replace(", lora: {from: kept/adapter}", "").replace("norms: true", "trains: false")))
-        merged = [json.loads(line) for line in (here / "out/probabilities.jsonl").read_text().splitlines()]
-        expect([j["predicted"] for j in merged] == [j["predicted"] for j in judged], "the merged model decides otherwise")
+    trained(write("merged.yaml", once.read_text().replace(f"config: ., weights: random, base: {base}", "config: kept/model").replace(", lora: {from: kept/adapter}", "").replace("norms: true", "trains: false")))
+    merged = [json.loads(line) for line in (here / "out/probabilities.jsonl").read_text().splitlines()]
+    expect([j["predicted"] for j in merged] == [j["predicted"] for j in judged], f"{base}: the merged model decides otherwise")
 # Beside adapters, what names say trains.
 named = configuration("named.yaml", model=", trains: ['*.bias', '*.k_proj.weight'], lora: {rank: 2, targets: [q_proj]}")
 trained(named)

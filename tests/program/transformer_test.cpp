@@ -100,6 +100,7 @@ TEST(TransformerConfigs, AreRefusedInOneSentence) {
   EXPECT_EQ(with([](C& c) { c.head_dim = 3; }),
             "transformer: head_dim: 3 elements of a head are no pairs to rotate; make head_dim even, or theta 0");
   EXPECT_EQ(with([](C& c) { c.head_dim = 3, c.theta = 0; }), "not refused");
+  EXPECT_EQ(with([](C& c) { c.head_dim = 3, c.theta = -1; }), "not refused");
   EXPECT_EQ(with([](C& c) { c.head_dim = 258; }).substr(0, 49), "transformer: head_dim: it is 258, and attention t");
   EXPECT_EQ(with([](C& c) { c.theta = 10; }).substr(0, 42), "transformer: theta: it is 10, and rope tak");
   EXPECT_EQ(with([](C& c) { c.theta = std::nan(""); }).substr(0, 43), "transformer: theta: it is nan, and rope tak");
@@ -111,6 +112,13 @@ TEST(TransformerConfigs, AreRefusedInOneSentence) {
   EXPECT_EQ(with([](C& c) { c.adapters.alpha = 0; }).substr(0, 40), "transformer: adapters.alpha: it is 0, an");
   EXPECT_EQ(with([](C& c) { c.weights = WeightFormat::nf4; }),
             "transformer: weights: nf4 does not train; set trains to false");
+  for (const WeightFormat format : {WeightFormat::f32, WeightFormat::nf4})
+    EXPECT_EQ(
+        with([&](C& c) { c.trains = false, c.weights = format, c.adapters.rank = 1, c.adapters.alpha = 32; }),
+        format == WeightFormat::f32
+            ? "not refused"
+            : "transformer: adapters.alpha / rank: it is 32, and residual_add takes -16 to 16; choose one in that "
+              "range");
   EXPECT_EQ(with([](C& c) { c.adapters.on.clear(), c.trains = false; }), "not refused");
   EXPECT_EQ(refusal([] {
               Builder b;
@@ -125,6 +133,19 @@ TEST(TransformerConfigs, AreRefusedInOneSentence) {
               sequences(b, full(), 7, 2);
             }),
             "transformer: batch: 7 rows are no 2 sequences of one length; pad the shorter ones");
+}
+
+TEST(TransformerConfigs, WithANegativeBaseRotateNothing) {
+  const auto steps = [](double theta) {
+    BlockCase c = block_case("encoder");
+    c.config.theta = theta;
+    return Block(c).builder.program().steps;
+  };
+  const std::vector<Step> none = steps(0), negative = steps(-1);
+  EXPECT_TRUE(std::ranges::none_of(none, [](const Step& s) { return s.op->name == "rope"; }));
+  EXPECT_TRUE(std::ranges::equal(negative, none, [](const Step& a, const Step& b) {
+    return a.label == b.label && a.dims == b.dims && a.params == b.params && a.tensors == b.tensors;
+  }));
 }
 
 Program attention_program(const TransformerConfig& config) {
@@ -227,7 +248,7 @@ TEST(TransformerConfigs, TinyIsALlamaOfOneLayer) {
   EXPECT_EQ(refusal([&] { check(c); }), "not refused");
   EXPECT_EQ(c.heads * c.head_dim, c.hidden);
   EXPECT_EQ((std::vector{c.hidden, c.intermediate, c.heads, c.kv_heads, c.head_dim, c.layers, c.vocabulary}),
-            (std::vector<Index>{8, 16, 2, 1, 4, 1, 11}));
+            (std::vector<Index>{8, 16, 2, 2, 4, 1, 11}));
   EXPECT_TRUE(c.theta > 0 && c.causal && c.biases.empty() && c.adapters.on.empty());
 }
 
@@ -261,6 +282,36 @@ TEST(SelfAttention, IsTheBlocksOwn) {
   EXPECT_GT(std::ranges::count_if(want, [](float f) { return std::fabs(f) > 1e-10F; }), std::ssize(want) / 2);
   for (std::size_t i = 0; i < want.size(); ++i) want[i] += given[i];
   EXPECT_EQ(block->get<float>(y), want);
+}
+
+/// ENT-272, ALB-038: with rotation and no frozen weight, gradients reach q, k, v, o and x.
+TEST(SelfAttention, ENT_272) {
+  const TransformerConfig c = tiny();
+  constexpr Index s = 3;
+  Builder b;
+  const Value x = b.input("x", {s, c.hidden});
+  const Sequences all = sequences(b, c, s);
+  const Value y = self_attention(b, c, x, all);
+  b.output(y);
+  std::vector<Value> leaves{x};
+  for (const std::string& name : attention_names(b.program())) leaves.push_back(parameter(b.program(), name).value);
+  ASSERT_EQ(leaves.size(), 5u);
+  const Differentiated d = differentiate(b.program(), std::vector{y}, leaves);
+  Session session(d.program, device(Backend::cpu));
+  initialize(session, 1);
+  std::vector<float> given;
+  for (Index i = 0; i < s * c.hidden; ++i) given.push_back(0.5F * std::sin(0.17F * static_cast<float>(i)));
+  session.set(x, given), session.set(d.upstream[0], std::vector<float>(given.size(), 1));
+  session.set(all.lengths, std::vector<std::int32_t>{s}), session.set(all.starts, std::vector<std::int32_t>{0});
+  session.set(all.positions, std::vector<std::int32_t>{0, 1, 2});
+  session.run();
+  for (std::size_t leaf = 0; leaf < leaves.size(); ++leaf) {
+    const std::vector<float> gradient = session.get<float>(d.gradients[leaf]);
+    EXPECT_TRUE(std::ranges::all_of(gradient, [](float g) { return std::isfinite(g); }))
+        << d.program[leaves[leaf]].name;
+    EXPECT_TRUE(std::ranges::any_of(gradient, [](float g) { return std::fabs(g) > 1e-10F; }))
+        << d.program[leaves[leaf]].name;
+  }
 }
 
 /// Of a frozen base what names say trains, each bias and norm alone; packed weights and names of nothing are refused.
@@ -319,11 +370,16 @@ TEST(TransformerParameters, BeginAsSeedAndFullNameSay) {  // C-INIT-001
   EXPECT_NE(one, initial_values(name, shape, 8));
   EXPECT_NE(one, initial_values("model.layers.1.self_attn.q_proj.weight", shape, 7)) << "layers begin alike";
   EXPECT_NE(one, initial_values("model.layers.0.self_attn.k_proj.weight", shape, 7));
-  double sum = 0, squares = 0;
-  for (const float w : one) sum += w, squares += static_cast<double>(w) * w;
-  // Within six standard errors of normal(0, 0.02): of the mean 0.02 / sqrt(n), of the variance 0.02² sqrt(2 / n).
+  EXPECT_EQ(std::vector(one.begin(), one.begin() + 4),
+            (std::vector{0x1.3de7aep-5F, 0x1.168e14p-6F, 0x1.3da29p-6F, 0x1.a06b86p-6F}))
+      << "of every version, on every platform";
+  double sum = 0, squares = 0, fourths = 0;
+  for (const float w : one) sum += w, squares += std::pow(w, 2), fourths += std::pow(w, 4);
+  // Within six standard errors of normal(0, 0.02): of the mean 0.02 / sqrt(n), of the variance 0.02² sqrt(2 / n), of
+  // the kurtosis sqrt(24 / n). Of a sum of twelve uniform numbers the kurtosis is 2.9, of one such number 1.8.
   EXPECT_LE(std::fabs(sum / 2000), 6 * 0.02 / std::sqrt(2000.0));
   EXPECT_LE(std::fabs(squares / 2000 - 0.0004), 6 * 0.0004 * std::sqrt(2 / 2000.0));
+  EXPECT_LE(std::fabs(fourths / 2000 / std::pow(squares / 2000, 2) - 2.9), 6 * std::sqrt(24 / 2000.0));
   EXPECT_EQ(initial_values("model.norm.weight", {3}, 7), std::vector<float>(3, 1));
   EXPECT_EQ(initial_values("model.layers.0.self_attn.q_norm.weight", {3}, 7), std::vector<float>(3, 1));
   EXPECT_EQ(initial_values("model.layers.0.self_attn.q_proj.bias", {3}, 7), std::vector<float>(3, 0));

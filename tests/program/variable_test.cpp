@@ -246,6 +246,10 @@ TEST(Gradients, AreSetAddedZeroedAndScaled) {
   EXPECT_EQ(v.gradient(), (Floats{7, INFINITY}));
   v.zero_gradient();
   EXPECT_EQ(v.gradient(), (Floats{0, 0}));
+  Variable zeros = Variable::zeros({2, 1}, true, "z");
+  EXPECT_EQ(zeros.values(), v.gradient());
+  zeros.set_gradient({1, 2});
+  EXPECT_EQ(refusal([&] { zeros.set({1}); }).substr(0, 3), "z: ");
 }
 
 TEST(Gradients, WrongLengthsAreRefused) {

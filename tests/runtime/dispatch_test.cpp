@@ -215,6 +215,26 @@ TEST(Dispatch, CallsAreCountedByTheBackEndThatServedThem) {
   });
 }
 
+/// KAIZEN-003: a message a call floods a log. Calls of the CPU say nothing.
+TEST(Dispatch, TheFirstCallOfABackEndAndEachTenThousandthAreSaid) {
+  in_child([] {
+    std::vector<std::string> said;
+    serve::set_call_sink([&](const std::string& message) { said.push_back(message); });
+    Square s(2);
+    for (int call = 0; call < 10000; ++call) {
+      EXPECT_EQ(served_by(s), "matmul/cuda/far");
+      ops::matmul(s.args());
+    }
+    EXPECT_EQ(said, (std::vector<std::string>{"back end cuda has served its first call: matmul (m=2 k=2 n=2)",
+                                              "back end cuda has served 10000 calls"}));
+    EXPECT_EQ(serve::calls(Backend::cpu), 10000U);
+    EXPECT_TRUE(messages.empty());
+    serve::set_call_sink({});
+    for (int call = 0; call < 10000; ++call) ops::matmul(s.args(), automatic);
+    EXPECT_EQ(said.size(), 2U);
+  });
+}
+
 TEST(Dispatch, ABackEndThatPreparesNothingIsSwitchedOffBeforeTheFirstCall) {
   in_child([] {
     behaviour(Backend::cuda).prepare_fails = true;
@@ -358,6 +378,7 @@ TEST(Dispatch, ThreadsTakeTurnsOnADevice) {
     for (std::thread& thread : threads) thread.join();
     EXPECT_EQ(right, 400);
     EXPECT_EQ(behaviour(Backend::cuda).runs, 400);
+    EXPECT_EQ(behaviour(Backend::cuda).made, 1);
     EXPECT_FALSE(far::overlapped) << "two threads used a device at the same time";
   });
 }

@@ -45,6 +45,26 @@ std::vector<float> transposed(std::span<const float> x, Index rows, Index column
   return y;
 }
 
+/// The elements of a packed parameter, as its codes and scales give them to every product.
+std::vector<float> dequantized(Session& session, const Parameter& p) {
+  std::vector<float> all;
+  const PartOfRows whole[] = {{0, p.shape[0], p.value, p.scales}};
+  for (const PartOfRows& part : p.parts.empty() ? std::span(whole) : std::span(p.parts)) {
+    Builder b;
+    const Value codes = b.input("codes", session.program()[part.value].shape, DType::u8),
+                scales = part.scales ? b.input("scales", session.program()[part.scales].shape) : Value{},
+                weight = scales ? nf4_dequantize(b, codes, scales, p.shape[1]) : q4_k_dequantize(b, codes, p.shape[1]);
+    b.output(weight);
+    Session unpacking(b.take(), assay::device(Backend::cpu));
+    unpacking.set(codes, session.get<std::uint8_t>(part.value));
+    if (scales) unpacking.set(scales, session.get<float>(part.scales));
+    unpacking.run();
+    const std::vector<float> rows = unpacking.get<float>(weight);
+    all.insert(all.end(), rows.begin(), rows.end());
+  }
+  return all;
+}
+
 /// Throws unless the tensor has the parameter's shape.
 void expect_shape(const Weights::Entry& entry, const std::string& name, const std::vector<Index>& wanted) {
   if (entry.shape == wanted) return;
@@ -204,16 +224,13 @@ void load_adapters(Session& session, const fs::path& folder) {
   for (const auto& [p, elements] : values) set_parameter(session, p->name, p->shape, elements);
 }
 
-void save_merged(Session& session, const Adapters& adapters, const Weights* weights, std::uint64_t seed,
-                 const fs::path& file) {
+void save_merged(Session& session, const Adapters& adapters, const fs::path& file) {
   const Program& program = session.program();
   std::vector<std::vector<float>> values;
   std::vector<NamedTensor> tensors;
   for (const Parameter& p : program.parameters) {
     if (is_adapter(p.name)) continue;
-    std::vector<float> w = !is_packed(p.format) ? session.get<float>(p.value)
-                           : weights != nullptr ? weights->read(p.name)
-                                                : initial_values(p.name, p.shape, seed);
+    std::vector<float> w = is_packed(p.format) ? dequantized(session, p) : get_parameter(session, p);
     const std::string layer = p.name.substr(0, p.name.rfind('.'));
     const auto a = std::ranges::find(program.parameters, layer + ".lora_A.weight", &Parameter::name);
     if (p.name.ends_with("_proj.weight") && a != program.parameters.end()) {

@@ -40,9 +40,8 @@ Adapters read_adapters(const std::filesystem::path& folder);
 /// adapter of the program has no tensor or one of another shape, or where the file holds a tensor that nothing takes.
 void load_adapters(Session& session, const std::filesystem::path& folder);
 
-/// Writes the session's parameters as one safetensors file with W + alpha / rank B A in place of each adapted W.
-/// Packed weights are those of `weights`, or of the seed where there are none, as set_base() took them.
-void save_merged(Session& session, const Adapters& adapters, const Weights* weights, std::uint64_t seed,
-                 const std::filesystem::path& file);
+/// Writes the session's parameters as one safetensors file with W + alpha / rank B A in place of each adapted W. A
+/// packed weight is what its codes mean: the adapters were trained on that, not on what was packed.
+void save_merged(Session& session, const Adapters& adapters, const std::filesystem::path& file);
 
 }  // namespace assay::program

@@ -154,7 +154,9 @@ Trainer::Trainer(const ClassifierConfig& config, const TrainingOptions& options,
   const auto open = [&](Program& program) { return std::make_unique<Session>(std::move(program), device, shared); };
   gradients_ = open(of_.gradients);
   shared.shares = gradients_.get();
-  forward_ = open(of_.forward), norm_ = open(of_.norm), update_ = open(of_.update);
+  forward_ = open(of_.forward), norm_ = open(of_.norm);
+  shared.adjusted = {"scale", "adamw_step"};
+  update_ = open(of_.update);
   set_constants(*gradients_), set_constants(*forward_);
 }
 

@@ -232,7 +232,7 @@ std::string_view name(Projection projection) {
 }
 
 TransformerConfig tiny() {
-  return {.hidden = 8, .intermediate = 16, .heads = 2, .kv_heads = 1, .head_dim = 4, .vocabulary = 11};
+  return {.hidden = 8, .intermediate = 16, .heads = 2, .kv_heads = 2, .head_dim = 4, .vocabulary = 11};
 }
 
 void check(const TransformerConfig& c) {
@@ -263,6 +263,8 @@ void check(const TransformerConfig& c) {
   if (c.adapters.on.empty()) return;
   expect_taken("adapters.rank", number(c.adapters.rank), "lora_linear", "r");
   expect_taken("adapters.alpha", c.adapters.alpha, "lora_linear", "alpha");
+  if (is_packed(c.weights))  // which are multiplied apart from their adapters
+    expect_taken("adapters.alpha / rank", c.adapters.alpha / number(c.adapters.rank), "residual_add", "alpha");
 }
 
 void check_trained(const TransformerConfig& c, const Program& program) {

@@ -52,8 +52,8 @@ struct TransformerConfig {
   std::vector<std::string> trained{"classifier.*"};
 };
 
-/// A Llama of one layer for examples and tests: hidden 8, intermediate 16, 2 heads of 4 that share one of keys and
-/// values, vocabulary 11.
+/// A Llama of one layer for examples and tests: hidden 8, intermediate 16, 2 heads of 4 with keys and values of their
+/// own, vocabulary 11.
 TransformerConfig tiny();
 
 /// Throws InputError with one sentence for the first field that no operation takes.
