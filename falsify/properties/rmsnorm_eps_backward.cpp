@@ -53,10 +53,13 @@ Outcome rmsnorm_eps_backward::orthogonality(Trial& trial) {
 namespace rmsnorm_eps_backward {
 namespace {
 
-/// Makes rrms 1: x is 1 everywhere, and 1 + eps rounds to 1.
+/// Makes rrms 1: x is 1 but in column 0, where it is v, and eps is what v^2 lacks of the mean. All of it is exact.
 void unscaled(Problem& p) {
-  p.params[0] = 2e-8F;
+  constexpr float v = 1 - 0x1p-8F;
+  const Index n = p.dims[1];
+  p.params[0] = (1 - double{v} * v) / static_cast<double>(n);
   std::ranges::fill(p.values[0], 1.0F);
+  for (Index i = 0; i < p.dims[0]; ++i) p.values[0][static_cast<std::size_t>(i * n)] = v;
   std::ranges::fill(p.values[1], 1.0F);
 }
 
@@ -64,19 +67,19 @@ void unscaled(Problem& p) {
 }  // namespace rmsnorm_eps_backward
 
 audit::Subject rmsnorm_eps_backward::audited() {
-  return {.sums = {{.says = "dweight[0] over rows",
+  return {.sums = {{.says = "dweight[1] over rows",
                     .terms = audit::Terms::values,
                     .dims = {64, 16},
                     .count = 64,
-                    .left = {2, 0, 16},
-                    .result = {4},
+                    .left = {2, 1, 16},
+                    .result = {4, 1},
                     .background = &unscaled},
                    {.says = "the projection of dx[0,63] over n",
                     .terms = audit::Terms::products,
                     .dims = {4, 64},
-                    .count = 63,
-                    .left = {2},
-                    .right = {1},
+                    .count = 62,
+                    .left = {2, 1},
+                    .right = {1, 1},
                     .result = {3, 63},
                     .scale = -1.0 / 64,
                     .background = &unscaled},
@@ -86,9 +89,9 @@ audit::Subject rmsnorm_eps_backward::audited() {
                     .count = 31,
                     .left = {0},
                     .result = {3, 31},
-                    .background = [](Problem& p) {  // dx[0,31] is rrms
+                    .background = [](Problem& p) {  // dx[0,n-1] is rrms
                       std::ranges::fill(p.values[1], 1.0F);
-                      p.values[2][31] = 1;
+                      p.values[2][static_cast<std::size_t>(p.dims[1]) - 1] = 1;
                     }}}};
 }
 

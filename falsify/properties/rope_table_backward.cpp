@@ -57,10 +57,10 @@ audit::Subject rope_table_backward::audited() {
                     .terms = audit::Terms::values,
                     .dims = {4, 2, 64, 4},
                     .count = 2,
-                    .left = {3, 0, 32},
+                    .left = {3, 0, 1},
                     .result = {4},
                     .background = [](Problem& p) {
-                      p.params[0] = 0;
+                      p.params[0] = 1;
                       std::ranges::fill(p.values[0], 1.0F);
                       std::ranges::fill(p.values[1], 1.0F);
                     }}}};
