@@ -57,11 +57,14 @@ void widen_rows(const S* from, Index from_ld, Index rows, Index columns, float* 
     });
 }
 
-/// to[j * to_ld + i] = from[i * from_ld + j] for i < rows, j < columns; at most kTileCols rows of kBlockK elements.
+/// Most rows that are packed at once: a panel of B or a tile of A, whichever is larger on the target.
+constexpr Index kPackedRows = std::max(kTileCols, tile_rows(2));
+
+/// to[j * to_ld + i] = from[i * from_ld + j] for i < rows, j < columns; at most kPackedRows rows of kBlockK elements.
 template <class S>
 void widen_transposed(const S* from, Index from_ld, Index rows, Index columns, float* to, Index to_ld) {
   constexpr Index kStep = kBlockK + kLanes;  // rows at multiples of 1 KiB would share the sets of the cache
-  HWY_ALIGN float wide[kTileCols * kStep];
+  HWY_ALIGN float wide[kPackedRows * kStep];
   widen_rows(from, from_ld, rows, columns, wide, kStep);
   transpose_block(FloatTag(), rows, columns, wide, kStep, to, to_ld);
 }
