@@ -1,6 +1,7 @@
-// y = x · Wᵀ + bias with CUDA: the kernels of naive16.cuh, register_tiled.cuh, mma_product.cuh and
-// wgmma_product.cuh; the bias is added before the only store.
+// y = x · Wᵀ + bias with CUDA: the kernels of naive16.cuh, register_tiled.cuh, mma_product.cuh,
+// wgmma_product.cuh and few_rows.cuh; the bias is added before the only store.
 #include "kernels/cuda/affine_product.cuh"
+#include "kernels/cuda/few_rows.cuh"
 #include "kernels/cuda/wgmma_product.cuh"
 #include "kernels/linear.hpp"
 
@@ -36,13 +37,23 @@ Kernel wgmma(std::string_view id) {
                               return refuse_factors<S>(args.x, args.weight);
                             });
 }
+template <class S>
+void few_rows_layer(const AffineProduct& x, Device& device) {
+  if (x.m() > 0 && x.n() > 0) few_rows_with(product_of<S>(x), biased_of<S>(x), device);
+}
+template <class S>
+Kernel few_rows_stored(std::string_view id) {
+  return for_few_rows<S>(composed_kernel<LinearArgs, &linear_by<&few_rows_layer<S>>, 16, S>(id, kFewRows));
+}
 const KernelRegistration stored[] = {
     KernelRegistration(naive16_stored<Half>("linear/" ASSAY_CUDA_NAME "/naive16_f16")),
     KernelRegistration(naive16_stored<BFloat16>("linear/" ASSAY_CUDA_NAME "/naive16_bf16")),
     KernelRegistration(mma<Half>("linear/" ASSAY_CUDA_NAME "/mma_f16")),
     KernelRegistration(mma<BFloat16>("linear/" ASSAY_CUDA_NAME "/mma_bf16")),
     KernelRegistration(wgmma<Half>("linear/" ASSAY_CUDA_NAME "/wgmma_f16")),
-    KernelRegistration(wgmma<BFloat16>("linear/" ASSAY_CUDA_NAME "/wgmma_bf16"))};
+    KernelRegistration(wgmma<BFloat16>("linear/" ASSAY_CUDA_NAME "/wgmma_bf16")),
+    KernelRegistration(few_rows_stored<Half>("linear/" ASSAY_CUDA_NAME "/few_rows_f16")),
+    KernelRegistration(few_rows_stored<BFloat16>("linear/" ASSAY_CUDA_NAME "/few_rows_bf16"))};
 
 }  // namespace
 }  // namespace assay::ASSAY_CUDA_NAMESPACE::of_linear

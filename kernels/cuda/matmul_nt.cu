@@ -1,5 +1,6 @@
 // C = A·Bᵀ with CUDA: the kernels of naive16.cuh, register_tiled.cuh, tf32_wmma.cuh,
-// mma_product.cuh and wgmma_product.cuh, and cuBLAS.
+// mma_product.cuh, wgmma_product.cuh and few_rows.cuh, and cuBLAS.
+#include "kernels/cuda/few_rows.cuh"
 #include "kernels/cuda/mma_product.cuh"
 #include "kernels/cuda/naive16.cuh"
 #include "kernels/cuda/register_tiled.cuh"
@@ -41,13 +42,19 @@ Kernel wgmma(std::string_view id) {
                               return refuse_factors<S>(args.a, args.b);
                             });
 }
+template <class S>
+Kernel few_rows_stored(std::string_view id) {
+  return for_few_rows<S>(product_kernel<MatmulNtArgs, &few_rows<S>>(id, kFewRows));
+}
 const KernelRegistration stored[] = {
     KernelRegistration(naive16_stored<Half>("matmul_nt/" ASSAY_CUDA_NAME "/naive16_f16")),
     KernelRegistration(naive16_stored<BFloat16>("matmul_nt/" ASSAY_CUDA_NAME "/naive16_bf16")),
     KernelRegistration(mma<Half>("matmul_nt/" ASSAY_CUDA_NAME "/mma_f16")),
     KernelRegistration(mma<BFloat16>("matmul_nt/" ASSAY_CUDA_NAME "/mma_bf16")),
     KernelRegistration(wgmma<Half>("matmul_nt/" ASSAY_CUDA_NAME "/wgmma_f16")),
-    KernelRegistration(wgmma<BFloat16>("matmul_nt/" ASSAY_CUDA_NAME "/wgmma_bf16"))};
+    KernelRegistration(wgmma<BFloat16>("matmul_nt/" ASSAY_CUDA_NAME "/wgmma_bf16")),
+    KernelRegistration(few_rows_stored<Half>("matmul_nt/" ASSAY_CUDA_NAME "/few_rows_f16")),
+    KernelRegistration(few_rows_stored<BFloat16>("matmul_nt/" ASSAY_CUDA_NAME "/few_rows_bf16"))};
 
 #if defined(__CUDACC__)
 const KernelRegistration cublas_f32_registration{as_peer(

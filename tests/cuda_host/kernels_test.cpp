@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include "kernels/storage.hpp"
@@ -68,15 +69,19 @@ struct Problem {
   }
 };
 
+bool of_few_rows(const Kernel& kernel) { return kernel.id.find("/few_rows") != std::string_view::npos; }
+
 TEST(Kernels, ProductsGiveTheSameBitsInEveryOrder) {
   int kernels_run = 0;
   for (const Kernel& k : kernels()) {
     if (k.backend != Backend::cuda_host || k.role != KernelRole::kernel) continue;
     if (!k.op.starts_with("matmul") && k.op != "gemv") continue;  // obligations cover other operations
     ++kernels_run;
+    Index m = 37, terms = 41, n = 35;
     // Rows of whole boxes of 16 bytes, where a kernel takes no others.
-    const bool by_boxes = k.id.find("/wgmma") != std::string_view::npos;
-    Problem problem(k, by_boxes ? 40 : 37, by_boxes ? 104 : 41, by_boxes ? 136 : 35, 7);
+    if (k.id.find("/wgmma") != std::string_view::npos) m = 40, terms = 104, n = 136;
+    if (of_few_rows(k)) m = 13, terms = 1800;
+    Problem problem(k, m, terms, n, 7);
     Problem::Bytes first;
     for (std::uint64_t seed = 0; seed < kOrders; ++seed) {
       cuda_host::set_seed(seed);
@@ -86,7 +91,53 @@ TEST(Kernels, ProductsGiveTheSameBitsInEveryOrder) {
       problem.forget();
     }
   }
-  EXPECT_EQ(kernels_run, 36);
+  EXPECT_EQ(kernels_run, 38);
+}
+
+/// Blocks of 64, 32 and 16 columns: cuda-host has four multiprocessors. Terms 5 and 1497 cancel, so that sums depend on
+/// the order of their terms.
+TEST(Kernels, ProductsOfFewRowsGiveTheSameBitsInBlocksOfEveryWidthAndBesideAnyRows) {
+  const Index m = 13, k = 1500, n = 330;
+  int kernels_run = 0;
+  for (const Kernel& kernel : kernels()) {
+    if (kernel.backend != Backend::cuda_host || kernel.role != KernelRole::kernel) continue;
+    if (kernel.op != "matmul_nt" || !of_few_rows(kernel)) continue;
+    ++kernels_run;
+    EXPECT_TRUE(refuses(kernel, Problem(kernel, 17, 8, 8, 1).call)) << kernel.id;
+    with_storage(kernel.storage, [&]<class S>(S) {
+      std::mt19937 random(3);
+      std::normal_distribution<float> normal;
+      std::vector<S> a(static_cast<std::size_t>(m * k)), b(static_cast<std::size_t>(n * k));
+      for (std::vector<S>* matrix : {&a, &b}) {
+        for (std::size_t i = 0; i < matrix->size(); ++i) {
+          const std::size_t term = i % static_cast<std::size_t>(k);
+          const float large = matrix == &b ? 1024 : term == 5 ? 8192 : -8192;
+          (*matrix)[i] = narrow<S>(term == 5 || term == 1497 ? large : normal(random));
+        }
+      }
+      std::vector<S> wide;
+      for (const auto& [rows, columns] :
+           std::vector<std::pair<Index, Index>>{{m, n}, {m, 100}, {m, 23}, {9, n}, {1, 100}}) {
+        std::vector<S> c(static_cast<std::size_t>(m * n));
+        const auto tensor = [](std::vector<S>& of, Index height, Index width, Index ld) {
+          return Tensor{dtype_of<S>, of.data(), Shape{height, width}, Shape{ld, 1}};
+        };
+        cuda_host::set_seed(static_cast<std::uint64_t>(columns));
+        kernel.run({.dims = {rows, k, columns},
+                    .params = {},
+                    .tensors = {tensor(a, rows, k, k), tensor(b, columns, k, k), tensor(c, rows, columns, n)}},
+                   device(Backend::cuda_host));
+        if (wide.empty()) wide = c;
+        for (Index at = 0; at < rows * n; ++at) {
+          if (at % n >= columns) continue;
+          const auto i = static_cast<std::size_t>(at);
+          EXPECT_EQ(std::memcmp(&c[i], &wide[i], sizeof(S)), 0)
+              << kernel.id << " at " << at << " of " << rows << " rows and " << columns << " columns";
+        }
+      }
+    });
+  }
+  EXPECT_EQ(kernels_run, 2);
 }
 
 /// Campaigns have dense factors for these kernels.
@@ -254,6 +305,16 @@ TEST(Mutants, ARemovedBarrierShowsAtEverySize) {
                        size, kTries),
                 kTries)
           << fault << " at " << size;
+  for (const Index columns : {16, 100, 330})
+    for (const auto& [fault, right] : {std::pair<std::string_view, std::string_view>{"no_wait", "bf16"},
+                                       {"waits_a_round_short", "f16"},
+                                       {"copies_a_round_late", "bf16"},
+                                       {"one_stage_fewer", "f16"},
+                                       {"no_barrier_before_the_sum", "bf16"}})
+      EXPECT_EQ(caught("mutant/cuda-host/matmul_nt/few_rows_" + std::string(fault),
+                       "matmul_nt/cuda-host/few_rows_" + std::string(right), 16, 1600, columns, kTries),
+                kTries)
+          << fault << " at " << columns;
 }
 
 TEST(Mutants, DivergenceAndMasksAreErrors) {
