@@ -24,13 +24,13 @@ Kernel mma(std::string_view id) {
   return preferred(
       declaring(mma_arithmetic<S>(), composed_kernel<LinearArgs, &linear_by<&mma_layer<S>>, 128, S>(id, kMmaProduct)));
 }
-template <class S>
+template <class S, bool split>
 void wgmma_layer(const AffineProduct& x, Device& device) {
-  if (x.m() > 0 && x.n() > 0) wgmma_product_with<false, true>(product_of<S>(x), biased_of<S>(x), device);
+  if (x.m() > 0 && x.n() > 0) wgmma_product_with<false, true, split>(product_of<S>(x), biased_of<S>(x), device);
 }
-template <class S>
-Kernel wgmma(std::string_view id) {
-  return wgmma_kernel<S, 1>(composed_kernel<LinearArgs, &linear_by<&wgmma_layer<S>>, 128, S>(id, kWgmmaProduct),
+template <class S, bool split = false>
+Kernel wgmma(std::string_view id, std::string_view summary = kWgmmaProduct) {
+  return wgmma_kernel<S, 1>(composed_kernel<LinearArgs, &linear_by<&wgmma_layer<S, split>>, 128, S>(id, summary),
                             [](const Call& call) {
                               const auto args = LinearArgs::unpack(call);
                               return refuse_factors<S>(args.x, args.weight);
@@ -42,7 +42,10 @@ const KernelRegistration stored[] = {
     KernelRegistration(mma<Half>("linear/" ASSAY_CUDA_NAME "/mma_f16")),
     KernelRegistration(mma<BFloat16>("linear/" ASSAY_CUDA_NAME "/mma_bf16")),
     KernelRegistration(wgmma<Half>("linear/" ASSAY_CUDA_NAME "/wgmma_f16")),
-    KernelRegistration(wgmma<BFloat16>("linear/" ASSAY_CUDA_NAME "/wgmma_bf16"))};
+    KernelRegistration(wgmma<BFloat16>("linear/" ASSAY_CUDA_NAME "/wgmma_bf16")),
+    KernelRegistration(
+        declaring(kWgmmaTf32Arithmetic, wgmma<float>("linear/" ASSAY_CUDA_NAME "/wgmma_tf32", kWgmmaTf32))),
+    KernelRegistration(wgmma<float, true>("linear/" ASSAY_CUDA_NAME "/wgmma_tf32x3", kWgmmaTf32x3))};
 
 }  // namespace
 }  // namespace assay::ASSAY_CUDA_NAMESPACE::of_linear

@@ -33,9 +33,9 @@ Kernel mma(std::string_view id) {
   return preferred(
       declaring(mma_arithmetic<S>(), product_kernel<MatmulNtArgs, &mma_product<false, true, S>, 128>(id, kMmaProduct)));
 }
-template <class S>
-Kernel wgmma(std::string_view id) {
-  return wgmma_kernel<S, 1>(product_kernel<MatmulNtArgs, &wgmma_product<false, true, S>, 128>(id, kWgmmaProduct),
+template <class S, bool split = false>
+Kernel wgmma(std::string_view id, std::string_view summary = kWgmmaProduct) {
+  return wgmma_kernel<S, 1>(product_kernel<MatmulNtArgs, &wgmma_product<false, true, S, S, split>, 128>(id, summary),
                             [](const Call& call) {
                               const auto args = MatmulNtArgs::unpack(call);
                               return refuse_factors<S>(args.a, args.b);
@@ -47,7 +47,10 @@ const KernelRegistration stored[] = {
     KernelRegistration(mma<Half>("matmul_nt/" ASSAY_CUDA_NAME "/mma_f16")),
     KernelRegistration(mma<BFloat16>("matmul_nt/" ASSAY_CUDA_NAME "/mma_bf16")),
     KernelRegistration(wgmma<Half>("matmul_nt/" ASSAY_CUDA_NAME "/wgmma_f16")),
-    KernelRegistration(wgmma<BFloat16>("matmul_nt/" ASSAY_CUDA_NAME "/wgmma_bf16"))};
+    KernelRegistration(wgmma<BFloat16>("matmul_nt/" ASSAY_CUDA_NAME "/wgmma_bf16")),
+    KernelRegistration(
+        declaring(kWgmmaTf32Arithmetic, wgmma<float>("matmul_nt/" ASSAY_CUDA_NAME "/wgmma_tf32", kWgmmaTf32))),
+    KernelRegistration(wgmma<float, true>("matmul_nt/" ASSAY_CUDA_NAME "/wgmma_tf32x3", kWgmmaTf32x3))};
 
 #if defined(__CUDACC__)
 const KernelRegistration cublas_f32_registration{as_peer(

@@ -86,7 +86,7 @@ TEST(Kernels, ProductsGiveTheSameBitsInEveryOrder) {
       problem.forget();
     }
   }
-  EXPECT_EQ(kernels_run, 36);
+  EXPECT_EQ(kernels_run, 38);
 }
 
 /// Campaigns have dense factors for these kernels.
@@ -102,19 +102,31 @@ TEST(Kernels, ProductsByBoxesTakeRowsWithGaps) {
     std::vector<Problem::Bytes> pitched(2);
     for (std::size_t t = 0; t < 2; ++t) {
       Tensor& tensor = dense.call.tensors[t];
-      const auto row = static_cast<std::size_t>(tensor.shape[1]) * sizeof(Half), pitch = row + 16 * (t + 1);
+      const std::size_t element = size_of(k.storage), row = static_cast<std::size_t>(tensor.shape[1]) * element;
+      const std::size_t pitch = row + 16 * (t + 1);
       pitched[t].assign(static_cast<std::size_t>(tensor.shape[0]) * pitch, std::byte{0xff});
       for (std::size_t i = 0; i < static_cast<std::size_t>(tensor.shape[0]); ++i)
         std::memcpy(pitched[t].data() + i * pitch, static_cast<const std::byte*>(tensor.data) + i * row, row);
       tensor.data = pitched[t].data();
-      tensor.strides = Shape{static_cast<Index>(pitch / sizeof(Half)), 1};
+      tensor.strides = Shape{static_cast<Index>(pitch / element), 1};
     }
     EXPECT_FALSE(refuses(k, dense.call)) << k.id;
     EXPECT_TRUE(dense.run(k) == wanted) << k.id;
     dense.call.tensors[0].strides = Shape{dense.call.tensors[0].strides[0] - 1, 1};
     EXPECT_TRUE(refuses(k, dense.call).value_or("").starts_with("the left factor must")) << k.id;
   }
-  EXPECT_EQ(kernels_run, 6);
+  EXPECT_EQ(kernels_run, 8);
+}
+
+TEST(Kernels, Tf32IsForCallersWhoNameIt) {
+  for (const Kernel& k : kernels()) {
+    if (k.role != KernelRole::kernel || k.arithmetic.inputs != Format::tf32) continue;
+    const auto before = [&](const Kernel& other) {
+      return other.op == k.op && other.backend == k.backend && other.storage == k.storage &&
+             other.priority > k.priority && other.arithmetic.inputs == Format::f32;
+    };
+    EXPECT_TRUE(std::ranges::any_of(kernels(), before)) << k.id;
+  }
 }
 
 /// Rows of tensors by position, then head; or by head, then position, with 16 bytes between rows.
