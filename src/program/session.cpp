@@ -121,11 +121,13 @@ void Session::choose_kernels(const std::function<const Kernel*(const Step&)>& ch
     try {
       kernels_.push_back(chosen != nullptr ? chosen : &select_kernel(step.op->name, device_.backend(), call));
       for (Tensor& t : call.tensors) t.strides = row_major_strides(t.shape);  // as Device::prepare() takes it
-      device_.prepare(*kernels_.back(), call);
+      try {
+        device_.prepare(*kernels_.back(), call);
+      } catch (const DeviceError& e) {
+        throw in_step(e, program_, kernels_.size() - 1, *kernels_.back());
+      }
     } catch (const Unavailable& e) {
       throw Unavailable(fmt::format("{} for {}", e.subject, describe(step)), e.why);
-    } catch (const DeviceError& e) {
-      throw in_step(e, program_, kernels_.size() - 1, *kernels_.back());
     }
   }
   plan_.scratch_bytes = scratch.most();
@@ -133,6 +135,9 @@ void Session::choose_kernels(const std::function<const Kernel*(const Step&)>& ch
 }
 
 void Session::cut(const std::vector<std::string>& adjusted) {
+  for (const std::string& label : adjusted)
+    if (std::ranges::find(program_.steps, label, &Step::label) == program_.steps.end())
+      throw InputError(label, "the program has no step of this label to adjust", "use a label of Program::steps");
   bool alone = true;
   for (std::size_t s = 0; s < program_.steps.size(); ++s) {
     const bool before = std::exchange(alone, std::ranges::find(adjusted, program_.steps[s].label) != adjusted.end());
@@ -171,6 +176,7 @@ void Session::set_param(std::string_view label, std::string_view param, double v
   step->params[p] = calls_[s].params[p] = value;
   for (Precondition& precondition : preconditions_) {
     if (precondition.step == s) precondition.call.params[p] = value, precondition.due = true;
+    // Steps that were alike may differ from now on.
     if (!std::exchange(precondition.repeats, false)) continue;
     precondition.due = true;
     for (Precondition::Copy& copy : precondition.copies) copy.current = false;

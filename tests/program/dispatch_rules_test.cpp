@@ -98,7 +98,7 @@ TEST(DispatchRules, ALayerPassEndsWithItsScope) {
   EXPECT_NE(of_large_product(), Backend::cpu);
 }
 
-/// Whatever it threw; only a failure of the device itself switches a back end off.
+/// The type of the exception does not matter: only a failure of the device itself switches a back end off.
 TEST(DispatchRules, AFailedCallLeavesTheNextOneItsBackEnd) {
   const Backend first = of_large_product();
   ASSERT_NE(first, Backend::cpu);

@@ -406,6 +406,8 @@ TEST(SessionChecks, AnAdjustedStepIsRecordedAlone) {
     EXPECT_EQ(session.seconds(), alone ? 3 : 1);
     results.push_back(session.get<float>(out));
   }
+  Watched other;
+  EXPECT_THROW(Session(program, other, {.adjusted = {"scales"}}), InputError);
   EXPECT_EQ(results[0], results[1]);
   EXPECT_NEAR(results[0][0], 3 * 0.73106 / (1 + std::exp(-3 * 0.73106)), 1e-3);
 }
