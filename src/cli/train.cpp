@@ -77,7 +77,8 @@ int run(const TrainOptions& o, Team& team) {
 }
 
 int run(const TrainOptions& o) {
-  const CatchSignals catching;
+  // Never restored: mpirun sends SIGTERM to the ranks that are left, and each must still end with its own exit code.
+  [[maybe_unused]] static const auto* const catching = new CatchSignals;
   try {
     Team team;
     return run(o, team);
