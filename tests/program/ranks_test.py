@@ -139,7 +139,8 @@ for victim in (0, 1):
     shutil.rmtree(here / "checkpoints"), shutil.rmtree(here / "out", ignore_errors=True)
     end = f'trap : TERM; if [ $OMPI_COMM_WORLD_RANK = {victim} ]; then echo $$ > {here}/pid; exec "$0" train "$1"; else "$0" train "$1"; echo $? >> {here}/codes; fi'
     (here / "codes").unlink(missing_ok=True), (here / "pid").unlink(missing_ok=True)
-    process = subprocess.Popen([*mpirun, "-n", "3", "bash", "-c", end, assay, long], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+    patient = ["--mca", "odls_base_sigkill_timeout", "10"]  # SIGKILL a second after SIGTERM is too early for a busy machine
+    process = subprocess.Popen([*mpirun, *patient, "-n", "3", "bash", "-c", end, assay, long], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
     while not (here / "checkpoints/checkpoint").exists() and process.poll() is None:
         time.sleep(0.01)
     os.kill(int((here / "pid").read_text()), signal.SIGKILL)
