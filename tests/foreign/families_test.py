@@ -163,7 +163,6 @@ def planted():
     wrong("packed_gemm", "matmul", GEMM.replace("(n + 7) / 8", "n / 8"), "it wrote behind the")
     wrong("packed_gemm_unset", "matmul", GEMM, "")
     wrong("attention_forward_beyond", "attention", ATTENTION, "it wrote behind the")
-    wrong("rms_demands", "rmsnorm", RMS + "absent: rrms\n", "signal 11")
     wrong("rows_unchecked", "embedding", ROWS, "took the call")
     wrong("rows_upper_only", "embedding", ROWS, "took the call")
     wrong("rows_checked_late", "embedding", ROWS, "refused, but")
@@ -185,6 +184,9 @@ def messages():
                         (good + "returns: {value: x}\n", "is no output that is only written")):
         code, _, err = falsify("rms_optional", "rmsnorm", shim, "--cases", 1)
         check(code == 2 and words in err and err.count("\n") == 1, f"{shim!r}: exit {code}, {err!r}, not {words!r}")
+    # A crash in every call may be the shim's fault: wrong use, and both readings are named.
+    code, _, err = falsify("rms_demands", "rmsnorm", RMS + "absent: rrms\n", "--cases", 30)
+    check(code == 2 and "its first call" in err and "signal 11" in err and "rms_demands.yaml does not say what rms_demands takes, or the function is wrong" in err, f"rms_demands: exit {code}, {err!r}")
     done = subprocess.run([assay, "falsify", "--lib", library, "--symbol", "rms_optional", "--contract", "rmsnorm", "--cases", "2", "--quiet"],
                           capture_output=True, text=True, cwd=folder, timeout=600)
     # The argument is invalid, so behaviour is undefined: a crash (exit 2), or a return without an output (exit 1).
