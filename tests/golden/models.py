@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Whole models by transformers and peft in float64, with all gradients: python3 -P models.py models > models.safetensors, and so variants
+"""Whole models by transformers and peft in float64, with all gradients: python3 -P models.py models > models.safetensors, and so variants and bf16
 
 Llama, Qwen2 and Qwen3 with random weights, with and without LoRA, as their classes compute them. transformers forms norms, angles and softmax in float32 whatever a
 model's type is, so float32 means float64 while this runs. Operands are float32 numbers. The metadata of the file has the configuration of each model, and the
 versions. A tensor is NAME/PARAMETER, NAME/PARAMETER.gradient, NAME/ids, NAME/targets, NAME/upstream or NAME/y (the loss of each token, or of each sequence that is
-classified). Variants: batches with padding, encoders, every bias, biases beside norms of heads, other sets of adapters, and classifiers by the mean of the tokens.
+classified). Variants: batches with padding, encoders, every bias, biases beside norms of heads, other sets of adapters, and classifiers by the mean of the tokens. bf16: models in bfloat16 as they are loaded, forward only; NAME/y is the logits.
 """
 import json
 import struct
@@ -12,10 +12,11 @@ import sys
 
 import torch
 
-single = torch.float32
-torch.float32 = torch.float = torch.float64
-torch.Tensor.float = torch.Tensor.double
-torch.set_default_dtype(torch.float64)
+single, working = torch.float32, torch.bfloat16
+if sys.argv[1] != 'bf16':
+    torch.float32 = torch.float = working = torch.float64
+    torch.Tensor.float = torch.Tensor.double
+    torch.set_default_dtype(torch.float64)
 
 import peft
 import transformers
@@ -64,7 +65,7 @@ def built(family, c):
         num_hidden_layers=c['layers'], vocab_size=c['vocabulary'], rope_theta=c['theta'], rope_parameters={'rope_type': 'default', 'rope_theta': c['theta']},
         rms_norm_eps=c['eps'], tie_word_embeddings=c['tied_head'], attn_implementation='eager', use_cache=False,
         **({'attention_bias': 'o' in biases} if family != 'Qwen2' else {}), **({'mlp_bias': 'up' in biases} if family == 'Llama' else {}))
-    model = getattr(transformers, family + 'ForCausalLM')(config).double().eval()
+    model = getattr(transformers, family + 'ForCausalLM')._from_config(config, dtype=working).eval()
     if 'classes' in c:
         model = Classifier(model, c)
     if c['adapters']:
@@ -80,7 +81,7 @@ def built(family, c):
             drawn = 0.3 * drawn
         elif name != 'model.embed_tokens.weight':
             drawn = 0.1 * drawn
-        parameter.data = drawn.to(single).double()
+        parameter.data = drawn.to(single).to(working)
         parameter.requires_grad_()
         leaves[name] = parameter
     if 'biases' in c:
@@ -143,8 +144,20 @@ def case(name, family, c, tensors):
     print(f"{name}: {len(leaves)} leaves, loss {y.mean().item():.6f}", file=sys.stderr)
 
 
+@torch.no_grad()
+def bf16(name, family, c, tensors):
+    model, leaves = built(family, c)
+    assert all(b.dtype == single for n, b in model.named_buffers() if n.endswith('inv_freq'))  # as from_pretrained leaves them
+    ids = torch.randint(c['vocabulary'], (c['s'],))
+    logits = model(input_ids=ids[None]).logits[0]
+    assert logits.dtype == torch.bfloat16
+    for key, tensor in (leaves | {'ids': ids, 'y': logits}).items():
+        tensors[f'{name}/{key}'] = tensor.double().contiguous()
+    print(f'{name}: logits up to {logits.abs().max().item():.3f}', file=sys.stderr)
+
+
 tensors, header, data = {}, {}, b''
-make, cases = {'models': (case, CASES), 'variants': (variant, VARIANTS)}[sys.argv[1]]
+make, cases = {'models': (case, CASES), 'variants': (variant, VARIANTS), 'bf16': (bf16, {name: CASES[name] for name in ('llama', 'qwen2', 'qwen3')})}[sys.argv[1]]
 for name, (family, c) in cases.items():
     make(name, family, c, tensors)
 # Written by hand: the library's table of types is wrong while float32 means float64.

@@ -6,11 +6,15 @@
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "blocks.hpp"
+#include "falsify/program/check.hpp"
+#include "on_device.hpp"
+#include "program/model/parameters.hpp"
 
 namespace assay::program::golden_test {
 namespace {
@@ -160,6 +164,187 @@ TEST(Golden, VariantsAreThoseOfTransformersAndPeft) {
   const std::vector<Golden> all = models("variants");
   EXPECT_EQ(all.size(), 8U);
   for (const Golden& golden : all) expect_same(golden);
+}
+
+/// Logits of a model in bf16 as transformers computes them, eager: which results it rounds, beside the bound of what
+/// happens in f32 between two such roundings. Linear maps and norms sum in f32; angles are f32 and their cosines and
+/// sines bf16; scores, their multiples by the scale, probabilities and each product of elements are rounded alone.
+/// Without `rounds` the same equations with no rounding to bf16.
+class OfTransformers {
+ public:
+  OfTransformers(const Golden& golden, const TransformerConfig& config, bool rounds)
+      : golden_(golden), c_(config), rounds_(rounds) {}
+
+  std::vector<Bounded> logits() const {
+    Rows x;
+    for (const double id : golden_.numbers.at("ids")) x.push_back(row("model.embed_tokens.weight", id, c_.hidden));
+    for (Index layer = 0; layer < c_.layers; ++layer) {
+      const std::string of = "model.layers." + std::to_string(layer) + ".";
+      const Rows h = norm(x, of + "input_layernorm.weight");
+      Rows q = linear(h, of + "self_attn.q_proj"), k = linear(h, of + "self_attn.k_proj");
+      const Rows v = linear(h, of + "self_attn.v_proj");
+      if (c_.q_norm) q = norm(q, of + "self_attn.q_norm.weight"), k = norm(k, of + "self_attn.k_norm.weight");
+      add(x, linear(attention(rotated(q), rotated(k), v), of + "self_attn.o_proj"));
+      const Rows z = norm(x, of + "post_attention_layernorm.weight"), up = linear(z, of + "mlp.up_proj");
+      Rows gate = linear(z, of + "mlp.gate_proj");
+      each(gate, [&](Index i, Index j) { gate[i][j] = bf16(bf16(gate[i][j] * sigmoid(gate[i][j])) * up[i][j]); });
+      add(x, linear(gate, of + "mlp.down_proj"));
+    }
+    std::vector<Bounded> flat;
+    for (const Row& of_token : linear(norm(x, "model.norm.weight"), c_.tied_head ? "model.embed_tokens" : "lm_head"))
+      flat.insert(flat.end(), of_token.begin(), of_token.end());
+    return flat;
+  }
+
+ private:
+  using Row = std::vector<Bounded>;
+  using Rows = std::vector<Row>;
+
+  /// Nearly always one number: those within the bound of x are rounded to the same.
+  Bounded bf16(const Bounded& x) const {
+    if (!rounds_) return x;
+    const auto rounded = [](double of) { return stored(DType::bf16, static_cast<float>(of)); };
+    const double to = rounded(x.value), below = rounded(x.value - x.error), above = rounded(x.value + x.error);
+    return {to, std::max(to - below, above - to), 0, x.may_overflow};
+  }
+  template <class F>
+  static void each(const Rows& x, F f) {
+    for (std::size_t i = 0; i < x.size(); ++i)
+      for (std::size_t j = 0; j < x[i].size(); ++j) f(i, j);
+  }
+  void add(Rows& x, const Rows& y) const {
+    each(x, [&](std::size_t i, std::size_t j) { x[i][j] = bf16(x[i][j] + y[i][j]); });
+  }
+  Row row(const std::string& name, double at, Index width) const {
+    const auto begin = golden_.numbers.at(name).begin() + static_cast<Index>(at) * width;
+    return {begin, begin + width};
+  }
+  Rows linear(const Rows& x, const std::string& name) const {
+    const std::vector<double>& weight = golden_.numbers.at(name + ".weight");
+    const auto inner = static_cast<Index>(x[0].size()), outer = std::ssize(weight) / inner;
+    const bool biased = golden_.numbers.contains(name + ".bias");
+    Rows y(x.size(), Row(static_cast<std::size_t>(outer)));
+    each(y, [&](std::size_t i, std::size_t j) {
+      const Row w = row(name + ".weight", static_cast<double>(j), inner);
+      Sum<Bounded> sum;
+      for (std::size_t p = 0; p < w.size(); ++p) sum += x[i][p] * w[p];
+      if (biased) sum += Bounded(golden_.numbers.at(name + ".bias")[j]);
+      y[i][j] = bf16(sum.value());
+    });
+    return y;
+  }
+  /// Norms of parts as wide as the weight.
+  Rows norm(Rows x, const std::string& name) const {
+    const std::vector<double>& weight = golden_.numbers.at(name);
+    for (Row& r : x) {
+      for (std::size_t part = 0; part < r.size(); part += weight.size()) {
+        Sum<Bounded> squares;
+        for (std::size_t j = part; j < part + weight.size(); ++j) squares += r[j] * r[j];
+        const Bounded rrms =
+            reciprocal_sqrt(quotient(squares.value(), Bounded(static_cast<double>(weight.size()))) + Bounded(c_.eps));
+        for (std::size_t j = part; j < part + weight.size(); ++j)
+          r[j] = bf16(bf16(r[j] * rrms) * Bounded(weight[j - part]));
+      }
+    }
+    return x;
+  }
+  /// Frequencies in f32 are powers of theta: the exponent's rounding counts ln theta times, the power and its reciprocal
+  /// and the angle each round once.
+  Rows rotated(const Rows& x) const {
+    const auto d = static_cast<std::size_t>(c_.head_dim);
+    Rows y = x;
+    each(x, [&](std::size_t i, std::size_t j) {
+      const std::size_t pair = j % d % (d / 2), other = j % d < d / 2 ? j + d / 2 : j - d / 2;
+      const double angle = static_cast<double>(i) * std::pow(c_.theta, -2.0 * static_cast<double>(pair) / c_.head_dim);
+      const Bounded a(angle, angle * (std::log(c_.theta) + 4) * 0x1p-24, 0, false);
+      const Bounded turned = bf16(x[i][other] * bf16(sin(a)));
+      y[i][j] = bf16(bf16(x[i][j] * bf16(cos(a))) + (other > j ? -turned : turned));
+    });
+    return y;
+  }
+  Rows attention(const Rows& q, const Rows& k, const Rows& v) const {
+    const auto d = static_cast<std::size_t>(c_.head_dim);
+    const Bounded scale(1 / std::sqrt(static_cast<double>(d)));
+    Rows y(q.size(), Row(q[0].size()));
+    for (std::size_t i = 0; i < q.size(); ++i) {
+      for (std::size_t head = 0; head < q[0].size(); head += d) {
+        const std::size_t shared = head / d / static_cast<std::size_t>(c_.heads / c_.kv_heads) * d;
+        Row score;
+        for (std::size_t j = 0; j <= i; ++j) {
+          Sum<Bounded> sum;
+          for (std::size_t p = 0; p < d; ++p) sum += q[i][head + p] * k[j][shared + p];
+          score.push_back(bf16(bf16(sum.value()) * scale));
+        }
+        Bounded largest = score[0];
+        for (const Bounded& s : score) largest = maximum(largest, s);
+        Sum<Bounded> total;
+        for (Bounded& s : score) total += s = exp(s - largest);
+        for (Bounded& s : score) s = bf16(quotient(s, total.value()));
+        for (std::size_t p = 0; p < d; ++p) {
+          Sum<Bounded> sum;
+          for (std::size_t j = 0; j <= i; ++j) sum += score[j] * v[j][shared + p];
+          y[i][head + p] = bf16(sum.value());
+        }
+      }
+    }
+    return y;
+  }
+
+  const Golden& golden_;
+  const TransformerConfig& c_;
+  bool rounds_;
+};
+
+/// transformers' bits in bf16 follow from the equations of our program and the places where transformers rounds; our
+/// own program in bf16 holds each of its steps to its bound.
+TEST(Golden, ModelsInBf16AreThoseOfTransformers) {
+  const std::vector<Golden> all = models("bf16");
+  EXPECT_EQ(all.size(), 3U);
+  for (const Golden& golden : all) {
+    SCOPED_TRACE(golden.name);
+    TransformerConfig config = case_of(golden.name, golden.config).config;
+    config.weights = WeightFormat::bf16, config.trains = false;
+    const std::vector<double>&ids = golden.numbers.at("ids"), want = golden.numbers.at("y");
+    const auto s = std::ssize(ids);
+    Builder b;
+    const Sequences sequence = sequences(b, config, s);
+    const Value in = b.input("ids", {s}, DType::i32), logits = decoder(b, config, in, sequence);
+    b.output(logits);
+    const Program p = b.take();
+    std::vector<double> places(ids.size());
+    std::iota(places.begin(), places.end(), 0);
+    const auto set_all_by = [&](const auto& set) {
+      for (const Parameter& parameter : p.parameters) set(parameter.value, golden.numbers.at(parameter.name));
+      set(in, ids), set(sequence.lengths, {static_cast<double>(s)}), set(sequence.starts, {0});
+      if (sequence.positions) set(sequence.positions, places);
+    };
+    const Plan where = plan(p);
+    Execution<Bounded> exact(p, where, Bounded(std::nan("")));
+    set_all_by([&](Value v, const std::vector<double>& numbers) { write(exact[v], numbers); });
+    exact.run();
+    const std::vector<Bounded> equations = read(exact[logits]),
+                               unrounded = OfTransformers(golden, config, false).logits(),
+                               rounded = OfTransformers(golden, config, true).logits();
+    ASSERT_EQ(rounded.size(), want.size());
+    std::size_t known = 0;
+    for (std::size_t i = 0; i < want.size(); ++i) {
+      EXPECT_LE(std::fabs(unrounded[i].value - equations[i].value), unrounded[i].error + equations[i].error) << i;
+      EXPECT_LE(std::fabs(want[i] - rounded[i].value), rounded[i].error) << i;
+      known += rounded[i].error == 0;
+    }
+    EXPECT_GT(2 * known, want.size()) << "the bits of most logits follow";
+    for (const Backend backend : built_backends()) {
+      falsify::CheckedRun checked;
+      Session session(p, device(backend), {.check = falsify::steps_within_bounds(checked)});
+      set_all_by([&](Value v, const std::vector<double>& numbers) {
+        if (p.storage_of(v).dtype == DType::i32)
+          session.set(v, std::vector<std::int32_t>(numbers.begin(), numbers.end()));
+        else session.set(v, std::vector<float>(numbers.begin(), numbers.end()));
+      });
+      EXPECT_NO_THROW(session.run(Check::steps)) << name(backend);
+      EXPECT_EQ(checked.steps, p.steps.size());
+    }
+  }
 }
 
 }  // namespace
