@@ -24,7 +24,7 @@ std::optional<std::string> openblas_refuses(const V&... matrices) {
 }
 
 inline constexpr std::string_view kOpenblas = "cblas_sgemm";
-inline constexpr std::string_view kHighwayTiled = "register tiles of 12x32 (AVX-512) or 6x16 (AVX2), one thread";
+inline constexpr std::string_view kHighwayTiled = "register tiles of 12x32 (AVX-512) or 6x16 (AVX2)";
 inline constexpr std::string_view kDispatch = "highway_tiled for small products, else OpenBLAS";
 
 }  // namespace assay::cpu

@@ -1,10 +1,13 @@
 // Attention on the CPU: blocks of queries against tiles of keys, with an online softmax.
 #include "ops/attention.hpp"
 
+#include <array>
 #include <cmath>
+#include <optional>
 #include <span>
 
 #include "serve/scratch.hpp"
+#include "kernels/cpu/threads.hpp"
 #include "runtime/registry.hpp"
 
 #undef HWY_TARGET_INCLUDE
@@ -84,20 +87,27 @@ void attend(const ops::AttentionArgs& args, Index b, Index g, std::span<const Qu
   }
 }
 
+/// Threads take blocks of queries in turn: causal ones grow.
 template <class S>
 void attend_all(const ops::AttentionArgs& args) {
-  const Index group = args.heads / args.kv_heads;
-  Buffers buffers(args.d);
-  QueryRow rows[kBlock];
-  for (Index b = 0; b < args.batch; ++b)
-    for (Index g = 0; g < args.kv_heads; ++g)
-      for (Index r = 0; r < args.s * group; r += kBlock) {
-        const Index n = std::min(kBlock, args.s * group - r);
-        for (Index at = r; at < r + n; ++at)
-          rows[at - r] = {at / group, g * group + at % group,
-                          keys_seen(args.causal != 0, args.lengths(b), args.starts(b), at / group)};
-        attend<S>(args, b, g, std::span(rows).first(static_cast<std::size_t>(n)), buffers);
-      }
+  const Index group = args.heads / args.kv_heads, queries = args.s * group, in_head = (queries + kBlock - 1) / kBlock,
+              blocks = args.batch * args.kv_heads * in_head;
+  const Index threads = threads_for(2 * args.batch * args.heads * args.s * args.t * args.d, blocks);
+  std::array<std::optional<Buffers>, kMostThreads> buffers;
+  for (Index t = 0; t < threads; ++t) buffers[static_cast<std::size_t>(t)].emplace(args.d);
+  on_threads(threads, [&](Index thread) {
+    QueryRow rows[kBlock];
+    for (Index block = thread; block < blocks; block += threads) {
+      const Index head = block / in_head, b = head / args.kv_heads, g = head % args.kv_heads,
+                  r = block % in_head * kBlock, n = std::min(kBlock, queries - r);
+      for (Index at = r; at < r + n; ++at)
+        rows[at - r] = {at / group, g * group + at % group,
+                        keys_seen(args.causal != 0, args.lengths(b), args.starts(b), at / group)};
+      attend<S>(args, b, g, std::span(rows).first(static_cast<std::size_t>(n)),
+                *buffers[static_cast<std::size_t>(thread)]);
+    }
+  });
+  for (Index t = threads; t-- > 0;) buffers[static_cast<std::size_t>(t)].reset();  // the last to be taken first
 }
 
 void attention_blocks(const ops::AttentionArgs& args) {
@@ -124,7 +134,7 @@ KernelRegistration add(DType storage, std::string_view id) {
   return KernelRegistration({.id = id,
                              .arithmetic = {.functions = FunctionLibrary::highway, .online_tile = 64},
                              .storage = storage,
-                             .summary = "online softmax, 32 queries by 64 keys, register tiles, one thread",
+                             .summary = "online softmax, 32 queries by 64 keys, register tiles",
                              .run = &run_typed<AttentionArgs, &highway>,
                              .priority = 1});
 }

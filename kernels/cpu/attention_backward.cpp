@@ -1,10 +1,13 @@
 // Gradients of attention on the CPU: blocks of queries against tiles of keys, weights recomputed from logsumexp.
 #include "ops/attention_backward.hpp"
 
+#include <array>
 #include <cmath>
+#include <optional>
 #include <span>
 
 #include "serve/scratch.hpp"
+#include "kernels/cpu/threads.hpp"
 #include "runtime/registry.hpp"
 
 #undef HWY_TARGET_INCLUDE
@@ -118,38 +121,48 @@ void differentiate(const ops::AttentionBackwardArgs& args, Index b, Index g, std
   }
 }
 
+/// The gradients of one head of keys and values, and of its queries.
 template <class S>
-void differentiate_all(const ops::AttentionBackwardArgs& args) {
+void differentiate_head(const ops::AttentionBackwardArgs& args, Index b, Index g, Buffers& buffers) {
   const Index group = args.heads / args.kv_heads;
-  Buffers buffers(args.d, args.t);
   QueryRow rows[kBlock];
   const FloatTag tag;
   const auto scale = hn::Set(tag, static_cast<float>(args.scale));
-  for (Index b = 0; b < args.batch; ++b)
-    for (Index g = 0; g < args.kv_heads; ++g) {
-      std::fill(buffers.dk.begin(), buffers.dk.end(), 0.0F);
-      std::fill(buffers.dv.begin(), buffers.dv.end(), 0.0F);
-      for (Index r = 0; r < args.s * group; r += kBlock) {
-        const Index n = std::min(kBlock, args.s * group - r);
-        for (Index at = r; at < r + n; ++at) {
-          const Index i = at / group, h = g * group + at % group;
-          const float logsumexp = args.logsumexp(b, h, i);
-          const Index keys =
-              logsumexp == -INFINITY ? 0 : keys_seen(args.causal != 0, args.lengths(b), args.starts(b), i);
-          rows[at - r] = {i, h, keys, logsumexp, 0};
-        }
-        differentiate<S>(args, b, g, std::span(rows).first(static_cast<std::size_t>(n)), buffers);
-      }
-      for (Index j = 0; j < args.t; ++j) {
-        S* const dk = head_rows<S>(args.dk).at(b, j, g);
-        S* const dv = head_rows<S>(args.dv).at(b, j, g);
-        for_each_vector(tag, args.d, [&](Index c, std::size_t count) {
-          const Index at = j * buffers.width + c;
-          store_first(tag, hn::Mul(hn::LoadU(tag, buffers.dk.data() + at), scale), dk + c, count);
-          store_first(tag, hn::LoadU(tag, buffers.dv.data() + at), dv + c, count);
-        });
-      }
+  std::fill(buffers.dk.begin(), buffers.dk.end(), 0.0F);
+  std::fill(buffers.dv.begin(), buffers.dv.end(), 0.0F);
+  for (Index r = 0; r < args.s * group; r += kBlock) {
+    const Index n = std::min(kBlock, args.s * group - r);
+    for (Index at = r; at < r + n; ++at) {
+      const Index i = at / group, h = g * group + at % group;
+      const float logsumexp = args.logsumexp(b, h, i);
+      const Index keys = logsumexp == -INFINITY ? 0 : keys_seen(args.causal != 0, args.lengths(b), args.starts(b), i);
+      rows[at - r] = {i, h, keys, logsumexp, 0};
     }
+    differentiate<S>(args, b, g, std::span(rows).first(static_cast<std::size_t>(n)), buffers);
+  }
+  for (Index j = 0; j < args.t; ++j) {
+    S* const dk = head_rows<S>(args.dk).at(b, j, g);
+    S* const dv = head_rows<S>(args.dv).at(b, j, g);
+    for_each_vector(tag, args.d, [&](Index c, std::size_t count) {
+      const Index at = j * buffers.width + c;
+      store_first(tag, hn::Mul(hn::LoadU(tag, buffers.dk.data() + at), scale), dk + c, count);
+      store_first(tag, hn::LoadU(tag, buffers.dv.data() + at), dv + c, count);
+    });
+  }
+}
+
+template <class S>
+void differentiate_all(const ops::AttentionBackwardArgs& args) {
+  const Index heads = args.batch * args.kv_heads;
+  const Index threads = threads_for(5 * args.batch * args.heads * args.s * args.t * args.d, heads);
+  std::array<std::optional<Buffers>, kMostThreads> buffers;
+  for (Index t = 0; t < threads; ++t) buffers[static_cast<std::size_t>(t)].emplace(args.d, args.t);
+  on_threads(threads, [&](Index thread) {
+    for (Index head = thread; head < heads; head += threads)
+      differentiate_head<S>(args, head / args.kv_heads, head % args.kv_heads,
+                            *buffers[static_cast<std::size_t>(thread)]);
+  });
+  for (Index t = threads; t-- > 0;) buffers[static_cast<std::size_t>(t)].reset();  // the last to be taken first
 }
 
 void attention_backward_blocks(const ops::AttentionBackwardArgs& args) {
@@ -175,7 +188,7 @@ KernelRegistration add(DType storage, std::string_view id) {
   return KernelRegistration({.id = id,
                              .arithmetic = {.functions = FunctionLibrary::highway},
                              .storage = storage,
-                             .summary = "32 queries by 64 keys, five products by register tiles, one thread",
+                             .summary = "32 queries by 64 keys, five products by register tiles",
                              .run = &run_typed<AttentionBackwardArgs, &highway>,
                              .priority = 1});
 }

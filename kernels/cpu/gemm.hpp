@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/arithmetic.hpp"
 #include "core/view.hpp"
 #include "kernels/affine_product.hpp"
 
@@ -81,7 +82,7 @@ GemmCall gemm_call(const Args& args, bool a_transposed, bool b_transposed) {
 }
 
 inline constexpr std::string_view kWidened =
-    "highway_tiled's tiles over panels widened to f32, one rounding at the end";
+    "highway_tiled's tiles over panels widened to f32, or AMX tiles of bf16; one rounding at the end";
 
 /// cblas_sgemm with alpha = scale, and beta = 1 if there is an addend. Error at most k·u·|A|·|B| element by element, in
 /// OpenBLAS's own order; the scale and the addend cost one rounding each.
@@ -89,15 +90,19 @@ void openblas_gemm(const GemmCall& call);
 /// Returns why OpenBLAS cannot take the call: its integers and some of its offsets have 32 bits.
 std::optional<std::string> openblas_refusal(const GemmCall& call);
 
-/// Register tiles in Highway SIMD, on the best instruction set of this processor; one thread. Each element, at any
-/// position, is summed over k in ascending order, in blocks of 256 whose sums are added in turn: error at most
+/// Register tiles in Highway SIMD, on the best instruction set of this processor, and threads for a large product. Each
+/// element, at any position and on any number of threads, is summed over k in ascending order, in blocks of 256 whose sums are added in turn: error at most
 /// k·u·|A|·|B|. The bits of a row of C depend on that row of A and on B alone.
 void tiled_gemm(const GemmCall& call);
 
 /// The tiles of tiled_gemm for factors of any format, widened while they are packed. Sums are those of tiled_gemm for
 /// the same values, float32 until all of k, a second term and the addend are in; C is rounded once: error at most
-/// k·u·|A|·|B| and half a unit of C's format. The bits of a row of C depend on that row of A and on B alone.
+/// k·u·|A|·|B| and half a unit of C's format. Products of two matrices in bf16 are formed by AMX on processors that have
+/// it (and AVX-512), in blocks of 1024 terms. The bits of a row of C depend on that row of A and on B alone.
 void widened_gemm(const AffineProduct& product);
+
+/// What kernels by widened_gemm declare: the matrix unit for bf16 (AMX), where there is one, counts subnormals as zero.
+inline Arithmetic widened_arithmetic(DType storage) { return {.flushes_subnormals = storage == DType::bf16}; }
 
 /// tiled_gemm where it is faster, else openblas_gemm.
 void dispatch_gemm(const GemmCall& call);

@@ -27,6 +27,7 @@ const KernelRegistration dispatch_kernel{{.id = "linear/cpu/dispatch",
 
 KernelRegistration widened_kernel(DType storage, std::string_view id) {
   return KernelRegistration({.id = id,
+                             .arithmetic = widened_arithmetic(storage),
                              .storage = storage,
                              .summary = kWidened,
                              .run = &run_typed<LinearArgs, &linear_by<&multiply_widened>>,

@@ -28,6 +28,7 @@ const KernelRegistration dispatch_kernel{{.id = "lora_linear/cpu/dispatch",
 
 KernelRegistration widened_kernel(DType storage, std::string_view id) {
   return KernelRegistration({.id = id,
+                             .arithmetic = widened_arithmetic(storage),
                              .storage = storage,
                              .summary = kWidened,
                              .run = &run_typed<LoraLinearArgs, &lora_linear_in_one_rounding<&multiply_widened>>,

@@ -41,6 +41,7 @@ const KernelRegistration dispatch_kernel{{.id = "lora_linear_backward/cpu/dispat
 
 KernelRegistration widened_kernel(DType storage, std::string_view id) {
   return KernelRegistration({.id = id,
+                             .arithmetic = widened_arithmetic(storage),
                              .storage = storage,
                              .summary = kWidened,
                              .run = &run_typed<LoraLinearBackwardArgs, &backward_widened>,

@@ -21,7 +21,7 @@ const KernelRegistration openblas_kernel{{.id = "matmul/cpu/openblas",
                                           .run = &run_typed<MatmulArgs, &openblas>,
                                           .refuse = &refuse_typed<MatmulArgs, &refusal>}};
 const KernelRegistration tiled_kernel{{.id = "matmul/cpu/highway_tiled",
-                                       .summary = "register tiles of 12x32 (AVX-512) or 6x16 (AVX2), one thread",
+                                       .summary = "register tiles of 12x32 (AVX-512) or 6x16 (AVX2)",
                                        .run = &run_typed<MatmulArgs, &tiled>}};
 const KernelRegistration dispatch_kernel{{.id = "matmul/cpu/dispatch",
                                           .batch_invariant = false,
@@ -30,8 +30,12 @@ const KernelRegistration dispatch_kernel{{.id = "matmul/cpu/dispatch",
                                           .priority = 1}};
 
 KernelRegistration widened_kernel(DType storage, std::string_view id) {
-  return KernelRegistration(
-      {.id = id, .storage = storage, .summary = kWidened, .run = &run_typed<MatmulArgs, &widened>, .priority = 1});
+  return KernelRegistration({.id = id,
+                             .arithmetic = widened_arithmetic(storage),
+                             .storage = storage,
+                             .summary = kWidened,
+                             .run = &run_typed<MatmulArgs, &widened>,
+                             .priority = 1});
 }
 const KernelRegistration widened_kernels[] = {widened_kernel(DType::f16, "matmul/cpu/highway_tiled_f16"),
                                               widened_kernel(DType::bf16, "matmul/cpu/highway_tiled_bf16")};

@@ -5,6 +5,7 @@
 
 #include "serve/scratch.hpp"
 #include "kernels/cpu/gemm.hpp"
+#include "kernels/cpu/threads.hpp"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/tiled_gemm.cpp"
@@ -116,28 +117,53 @@ void multiply_packed(const float* a, Index rows, const float* b, Index cols, Ind
   }
 }
 
+/// Floats of the packed blocks of A and of B.
+struct Sizes {
+  Index a, b;
+  explicit Sizes(const GemmCall& g) {
+    const Index depth = std::min(g.k, kBlockK);
+    a = std::min(g.m, kBlockM) * depth;
+    b = ceil_div(std::min(g.n, kBlockN), kTileCols) * kTileCols * depth;
+  }
+};
+
 /// Computes large products: packs blocks of A and B in the order in which the tiles read them.
-void multiply_blocked(const GemmCall& g) {
-  const Index depth = std::min(g.k, kBlockK);
-  const Scratch<float> a(static_cast<std::size_t>(std::min(g.m, kBlockM) * depth)),
-      b(static_cast<std::size_t>(ceil_div(std::min(g.n, kBlockN), kTileCols) * kTileCols * depth));
+void multiply_blocks(const GemmCall& g, float* a, float* b) {
   for (Index j = 0; j < g.n; j += kBlockN) {
     const Index cols = std::min(kBlockN, g.n - j);
     for (Index p = 0; p < g.k; p += kBlockK) {
       const Index k = std::min(kBlockK, g.k - p);
-      for (Index q = 0; q < cols; q += kTileCols)
-        pack_b(g.b, p, k, j + q, std::min(kTileCols, cols - q), b.data() + q * k);
+      for (Index q = 0; q < cols; q += kTileCols) pack_b(g.b, p, k, j + q, std::min(kTileCols, cols - q), b + q * k);
       for (Index i = 0; i < g.m; i += kBlockM) {
         const Index rows = std::min(kBlockM, g.m - i);
-        for_each_row_tile(rows, tile_rows(2),
-                          [&](Index r, Index tile) { pack_a(g.a, i + r, tile, p, k, a.data() + r * k); });
+        for_each_row_tile(rows, tile_rows(2), [&](Index r, Index tile) { pack_a(g.a, i + r, tile, p, k, a + r * k); });
         float* const c = g.c + i * g.ldc + j;
         // Later blocks of k are added to the earlier ones.
         const float* const addend = p > 0 ? c : g.addend ? g.addend + i * g.addend_ld + j : nullptr;
-        multiply_packed(a.data(), rows, b.data(), cols, k, c, g.ldc, g.scale, addend, p > 0 ? g.ldc : g.addend_ld);
+        multiply_packed(a, rows, b, cols, k, c, g.ldc, g.scale, addend, p > 0 ? g.ldc : g.addend_ld);
       }
     }
   }
+}
+
+/// Each thread has columns of C, or rows of a high one.
+void multiply_blocked(const GemmCall& g) {
+  const bool by_columns = g.n >= g.m;
+  const Index count = by_columns ? g.n : g.m, unit = by_columns ? kTileCols : tile_rows(2);
+  const Index threads = threads_for(g.m * g.k * g.n, ceil_div(count, unit));
+  const Sizes sizes(g);
+  const Scratch<float> a(static_cast<std::size_t>(threads * sizes.a)), b(static_cast<std::size_t>(threads * sizes.b));
+  on_threads(threads, [&](Index thread) {
+    const auto [begin, end] = share(count, unit, thread, threads);
+    const Index i = by_columns ? 0 : begin, j = by_columns ? begin : 0;
+    GemmCall part = g;
+    (by_columns ? part.n : part.m) = end - begin;
+    part.a.data += g.a.transposed ? i : i * g.a.ld;
+    part.b.data += g.b.transposed ? j * g.b.ld : j;
+    part.c += i * g.ldc + j;
+    if (g.addend != nullptr) part.addend += i * g.addend_ld + j;
+    multiply_blocks(part, a.data() + thread * sizes.a, b.data() + thread * sizes.b);
+  });
 }
 
 void multiply(const GemmCall& g) {
