@@ -14,13 +14,14 @@
 #include "kernels/cpu/functions-inl.hpp"
 #include "kernels/cpu/gemm_tile-inl.hpp"
 #include "kernels/cpu/storage-inl.hpp"
+#include "kernels/cpu/transpose-inl.hpp"
 #include "kernels/heads.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace assay::cpu::HWY_NAMESPACE {
 
 /// Queries of one block, and keys of one tile.
-inline constexpr Index kBlock = 32, kKeys = 64;
+inline constexpr Index kBlock = 64, kKeys = 64;
 static_assert(kKeys % kTileCols == 0, "tiles of keys are whole");
 
 /// Width of packed rows of d elements: whole tiles, so that a full-vector load stays within its row.
@@ -39,11 +40,9 @@ void pack_row(const S* from, Index d, float scale, float* to) {
 
 /// to[c][j] = rows[j][c] for packed rows j < n of d elements; zeros for j up to kKeys.
 inline void transpose_rows(const float* rows, Index n, Index d, float* to) {
-  const Index width = packed_width(d);
-  for (Index c = 0; c < d; ++c) {
-    for (Index j = 0; j < n; ++j) to[c * kKeys + j] = rows[j * width + c];
-    std::fill(to + c * kKeys + n, to + (c + 1) * kKeys, 0.0F);
-  }
+  transpose_block(FloatTag(), n, d, rows, packed_width(d), to, kKeys);
+  if (n < kKeys)
+    for (Index c = 0; c < d; ++c) std::fill(to + c * kKeys + n, to + (c + 1) * kKeys, 0.0F);
 }
 
 /// C[rows, columns] (+)= A[rows, k] · B[k, columns], or Aᵀ[rows, k] with A [k, rows]; every element is one chain over

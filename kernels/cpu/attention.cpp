@@ -126,7 +126,7 @@ HWY_EXPORT(attention_blocks);
 
 using ops::AttentionArgs;
 
-/// The naive kernel's sums for 32 queries against 64 keys at a time: products by register tiles, sums rescaled where a
+/// The naive kernel's sums for 64 queries against 64 keys at a time: products by register tiles, sums rescaled where a
 /// maximum grows.
 void highway(const AttentionArgs& args, Device&) { HWY_DYNAMIC_DISPATCH(attention_blocks)(args); }
 
@@ -134,7 +134,7 @@ KernelRegistration add(DType storage, std::string_view id) {
   return KernelRegistration({.id = id,
                              .arithmetic = {.functions = FunctionLibrary::highway, .online_tile = 64},
                              .storage = storage,
-                             .summary = "online softmax, 32 queries by 64 keys, register tiles",
+                             .summary = "online softmax, 64 queries by 64 keys, register tiles",
                              .run = &run_typed<AttentionArgs, &highway>,
                              .priority = 1});
 }

@@ -181,14 +181,14 @@ HWY_EXPORT(attention_backward_blocks);
 
 using ops::AttentionBackwardArgs;
 
-/// The naive kernel's sums for 32 queries against 64 keys at a time: five products by register tiles.
+/// The naive kernel's sums for 64 queries against 64 keys at a time: five products by register tiles.
 void highway(const AttentionBackwardArgs& args, Device&) { HWY_DYNAMIC_DISPATCH(attention_backward_blocks)(args); }
 
 KernelRegistration add(DType storage, std::string_view id) {
   return KernelRegistration({.id = id,
                              .arithmetic = {.functions = FunctionLibrary::highway},
                              .storage = storage,
-                             .summary = "32 queries by 64 keys, five products by register tiles",
+                             .summary = "64 queries by 64 keys, five products by register tiles",
                              .run = &run_typed<AttentionBackwardArgs, &highway>,
                              .priority = 1});
 }
