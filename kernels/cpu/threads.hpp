@@ -2,10 +2,10 @@
 #pragma once
 
 #include <cblas.h>
+#include <pthread.h>
 
 #include <algorithm>
 #include <array>
-#include <thread>
 #include <utility>
 
 #include "core/shape.hpp"
@@ -23,11 +23,33 @@ inline Index threads_for(Index multiplications, Index parts) {
 }
 
 /// Calls f(thread) for each thread below `threads`, at once, and returns when all have returned. `f` throws nothing.
+/// Takes nothing from the heap, as std::thread would; what the system starts no thread for runs on this one.
 template <class F>
 void on_threads(Index threads, const F& f) {
-  std::array<std::jthread, kMostThreads - 1> others;
-  for (Index t = 1; t < threads; ++t) others[static_cast<std::size_t>(t - 1)] = std::jthread([&f, t] { f(t); });
+  struct Other {
+    const F* f;
+    Index number;
+    pthread_t id;
+    bool started;
+  };
+  std::array<Other, kMostThreads> others;
+  for (Index t = 1; t < threads; ++t) {
+    Other& other = others[static_cast<std::size_t>(t)] = {&f, t, {}, false};
+    other.started = pthread_create(
+                        &other.id, nullptr,
+                        [](void* of) -> void* {
+                          const Other& self = *static_cast<const Other*>(of);
+                          (*self.f)(self.number);
+                          return nullptr;
+                        },
+                        &other) == 0;
+  }
   f(0);
+  for (Index t = 1; t < threads; ++t) {
+    const Other& other = others[static_cast<std::size_t>(t)];
+    if (other.started) pthread_join(other.id, nullptr);
+    else f(t);
+  }
 }
 
 /// Returns the first and the end of a thread's share of `count` items, which starts at a multiple of `unit`.
