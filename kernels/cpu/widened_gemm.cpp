@@ -250,9 +250,9 @@ void multiply_term(const Term& term, bool accumulate, Index i, Index rows, Index
   multiply_block(term, accumulate, i, rows, j, cols, to, sums_ld);
 }
 
-/// Floats of the panels of A, for so many rows, or of B: of float32, or of tiles of bf16.
+/// Floats of the panels of A, for so many rows, or of B: of float32, or of tiles of bf16; whole lines of the cache.
 Index panel(Index rows, Index unit, Index k) {
-  const Index floats = round_up(rows, unit) * std::min(k, kBlockK);
+  const Index floats = round_up(round_up(rows, unit) * std::min(k, kBlockK), 16);
 #if HWY_TARGET == HWY_AVX3
   return std::max(floats, round_up(rows, amx::kSide * amx::kRows) * round_up(std::min(k, kTileK), amx::kTerms) / 2);
 #else

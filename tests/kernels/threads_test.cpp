@@ -59,8 +59,9 @@ TEST(Threads, GiveTheBitsOfOne) {
     ++tried;
     // Parts of several heights and widths, and fewer parts than threads; terms in two blocks of the matrix unit.
     using Dims = std::vector<Index>;
-    const std::vector<Dims> shapes = product ? std::vector<Dims>{{77, 1100, 301}, {301, 1100, 77}, {11, 60000, 31}}
-                                             : std::vector<Dims>{{1, 300, 330, 3, 6, 72}, {2, 900, 700, 1, 1, 40}};
+    const std::vector<Dims> shapes =
+        product ? std::vector<Dims>{{77, 1100, 301}, {301, 1100, 77}, {11, 60000, 31}, {100, 250, 700}}
+                : std::vector<Dims>{{1, 300, 330, 3, 6, 72}, {2, 900, 700, 1, 1, 40}};
     for (Dims dims : shapes) {
       if (kernel.op == "linear") dims.push_back(1);  // a bias
       const auto whole = static_cast<std::int32_t>(dims[2]);
