@@ -10,6 +10,16 @@
 namespace assay::cpu::amx {
 
 #if defined(__x86_64__)
+// Registers, by number: the intrinsics paste them into the instruction's text.
+#define SUM_00 0
+#define SUM_01 1
+#define SUM_10 2
+#define SUM_11 3
+#define A_0 4
+#define A_1 5
+#define B_0 6
+#define B_1 7
+
 namespace {
 
 bool ask() {
@@ -46,24 +56,24 @@ __attribute__((target("amx-tile,amx-bf16"))) void multiply(const std::uint16_t* 
                                                            const std::uint16_t* const b[kSide], Index tiles,
                                                            float* sums) {
   constexpr long kRowBytes = 64;
-  _tile_zero(0);
-  _tile_zero(1);
-  _tile_zero(2);
-  _tile_zero(3);
+  _tile_zero(SUM_00);
+  _tile_zero(SUM_01);
+  _tile_zero(SUM_10);
+  _tile_zero(SUM_11);
   for (Index at = 0; at < tiles * kElements; at += kElements) {
-    _tile_loadd(4, a[0] + at, kRowBytes);
-    _tile_loadd(5, a[1] + at, kRowBytes);
-    _tile_loadd(6, b[0] + at, kRowBytes);
-    _tile_loadd(7, b[1] + at, kRowBytes);
-    _tile_dpbf16ps(0, 4, 6);
-    _tile_dpbf16ps(1, 4, 7);
-    _tile_dpbf16ps(2, 5, 6);
-    _tile_dpbf16ps(3, 5, 7);
+    _tile_loadd(A_0, a[0] + at, kRowBytes);
+    _tile_loadd(A_1, a[1] + at, kRowBytes);
+    _tile_loadd(B_0, b[0] + at, kRowBytes);
+    _tile_loadd(B_1, b[1] + at, kRowBytes);
+    _tile_dpbf16ps(SUM_00, A_0, B_0);
+    _tile_dpbf16ps(SUM_01, A_0, B_1);
+    _tile_dpbf16ps(SUM_10, A_1, B_0);
+    _tile_dpbf16ps(SUM_11, A_1, B_1);
   }
-  _tile_stored(0, sums, kRowBytes);
-  _tile_stored(1, sums + 256, kRowBytes);
-  _tile_stored(2, sums + 512, kRowBytes);
-  _tile_stored(3, sums + 768, kRowBytes);
+  _tile_stored(SUM_00, sums, kRowBytes);
+  _tile_stored(SUM_01, sums + 256, kRowBytes);
+  _tile_stored(SUM_10, sums + 512, kRowBytes);
+  _tile_stored(SUM_11, sums + 768, kRowBytes);
 }
 #else
 bool available() { return false; }
