@@ -101,7 +101,7 @@ void tiled_gemm(const GemmCall& call);
 /// it (and AVX-512), in blocks of 1024 terms. The bits of a row of C depend on that row of A and on B alone.
 void widened_gemm(const AffineProduct& product);
 
-/// What kernels by widened_gemm declare: the matrix unit for bf16 (AMX), where there is one, counts subnormals as zero.
+/// The arithmetic of kernels by widened_gemm: AMX counts subnormal factors and sums as zero.
 inline Arithmetic widened_arithmetic(DType storage) { return {.flushes_subnormals = storage == DType::bf16}; }
 
 /// tiled_gemm where it is faster, else openblas_gemm.

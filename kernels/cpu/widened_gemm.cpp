@@ -242,6 +242,7 @@ void finish(const AffineProduct& g, const float* sums, Index sums_ld, Index i, I
     });
 }
 
+/// multiply_block, by the matrix unit where it takes the term.
 void multiply_term(const Term& term, bool accumulate, Index i, Index rows, Index j, Index cols, const Buffers& to,
                    Index sums_ld) {
 #if HWY_TARGET == HWY_AVX3

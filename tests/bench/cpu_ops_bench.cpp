@@ -3,46 +3,14 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <map>
-#include <random>
 #include <string>
 #include <vector>
 
-#include "contract/descriptor.hpp"
-#include "kernels/storage.hpp"
 #include "runtime/registry.hpp"
+#include "tests/bench/host_call.hpp"
 
 namespace assay::bench {
 namespace {
-
-/// Dense tensors of a call: reals are uniform in [-1, 1), integers the `t` of attention, or 0.
-struct HostCall {
-  std::vector<std::vector<std::byte>> memory;
-  Call call;
-
-  HostCall(const OpDescriptor& op, const std::map<std::string_view, Index>& dims, DType storage) {
-    for (const DimInfo& dim : op.dims) call.dims.push_back(dims.at(dim.name));
-    for (const ParamInfo& param : op.params)
-      call.params.push_back(param.choices.empty() ? param.typical : param.choices[0]);
-    std::mt19937 random(1);
-    std::uniform_real_distribution<float> uniform(-1, 1);
-    for (const TensorInfo& info : op.tensors) {
-      const Shape shape = info.shape(call.dims);
-      const DType dtype = info.storage ? storage : info.dtype;
-      const auto size = static_cast<std::size_t>(shape.size());
-      std::vector<std::byte>& bytes = memory.emplace_back(size * size_of(dtype));
-      if (dtype == DType::i32) {
-        const auto value = static_cast<std::int32_t>(info.name == "lengths" ? dims.at("t") : 0);
-        std::fill_n(reinterpret_cast<std::int32_t*>(bytes.data()), size, value);
-      } else {
-        with_storage(dtype, [&]<class S>(S) {
-          for (std::size_t i = 0; i < size; ++i) reinterpret_cast<S*>(bytes.data())[i] = narrow<S>(uniform(random));
-        });
-      }
-      call.tensors.push_back({dtype, bytes.data(), shape, row_major_strides(shape)});
-    }
-  }
-};
 
 double median_seconds(const Kernel& kernel, const Call& call) {
   std::vector<double> seconds;
@@ -55,7 +23,7 @@ double median_seconds(const Kernel& kernel, const Call& call) {
   return seconds[6];
 }
 
-void time_all(const std::string& op, const std::map<std::string_view, Index>& dims, double operations) {
+void time_all(const std::string& op, const Dims& dims, double operations) {
   std::string shape;
   for (const auto& [name, extent] : dims) shape += std::string(name) + "=" + std::to_string(extent) + " ";
   for (const Kernel& kernel : kernels()) {
@@ -75,8 +43,7 @@ void run() {
   for (const Index n : {512, 1024, 2048})
     for (const char* op : {"matmul", "matmul_nt", "matmul_tn"})
       time_all(op, {{"m", n}, {"k", n}, {"n", n}}, 2.0 * static_cast<double>(n * n * n));
-  const std::map<std::string_view, Index> heads{{"batch", 1}, {"s", 1024},     {"t", 1024},
-                                                {"heads", 8}, {"kv_heads", 8}, {"d", 64}};
+  const Dims heads{{"batch", 1}, {"s", 1024}, {"t", 1024}, {"heads", 8}, {"kv_heads", 8}, {"d", 64}};
   const double product = 2.0 * 8 * 1024 * 1024 * 64;
   time_all("attention", heads, 2 * product);
   time_all("attention_backward", heads, 5 * product);

@@ -2,48 +2,29 @@
 #include <cblas.h>
 #include <gtest/gtest.h>
 
-#include <random>
+#include <array>
 
-#include "contract/descriptor.hpp"
 #include "kernels/cpu/threads.hpp"
-#include "kernels/storage.hpp"
 #include "runtime/registry.hpp"
+#include "tests/bench/host_call.hpp"
 
 namespace assay {
 namespace {
 
+using bench::Dims;
+using bench::HostCall;
 using Bytes = std::vector<std::byte>;
 
-/// The outputs of a call on dense tensors: reals are normal, integers `whole`.
-std::vector<Bytes> outputs(const Kernel& kernel, const std::vector<Index>& dims, std::int32_t whole, int threads) {
+std::vector<Bytes> outputs(const Kernel& kernel, const Dims& dims, int threads) {
   const OpDescriptor& op = operation(kernel.op);
-  Call call{.dims = dims, .params = {}, .tensors = {}};
-  for (const ParamInfo& param : op.params)
-    call.params.push_back(param.choices.empty() ? param.typical : param.choices[0]);
-  std::mt19937 random(1);
-  std::normal_distribution<float> normal;
-  std::vector<Bytes> memory;
-  for (const TensorInfo& info : op.tensors) {
-    const Shape shape = info.shape(dims);
-    const DType dtype = info.storage ? kernel.storage : info.dtype;
-    const auto size = static_cast<std::size_t>(shape.size());
-    Bytes& bytes = memory.emplace_back(size * size_of(dtype));
-    if (dtype == DType::i32) {
-      std::fill_n(reinterpret_cast<std::int32_t*>(bytes.data()), size, info.name == "lengths" ? whole : 0);
-    } else {
-      with_storage(dtype, [&]<class S>(S) {
-        for (std::size_t i = 0; i < size; ++i) reinterpret_cast<S*>(bytes.data())[i] = narrow<S>(normal(random));
-      });
-    }
-    call.tensors.push_back({dtype, bytes.data(), shape, row_major_strides(shape)});
-  }
+  HostCall call(op, dims, kernel.storage);
   const int before = openblas_get_num_threads();
   openblas_set_num_threads(threads);
-  kernel.run(call, device(Backend::cpu));
+  kernel.run(call.call, device(Backend::cpu));
   openblas_set_num_threads(before);
   std::vector<Bytes> of;
-  for (std::size_t t = 0; t < memory.size(); ++t)
-    if (op.tensors[t].role != Role::in) of.push_back(std::move(memory[t]));
+  for (std::size_t t = 0; t < call.memory.size(); ++t)
+    if (op.tensors[t].role != Role::in) of.push_back(std::move(call.memory[t]));
   return of;
 }
 
@@ -58,16 +39,19 @@ TEST(Threads, GiveTheBitsOfOne) {
     if (!product && !attention) continue;
     ++tried;
     // Parts of several heights and widths, and fewer parts than threads; terms in two blocks of the matrix unit.
-    using Dims = std::vector<Index>;
-    const std::vector<Dims> shapes =
-        product ? std::vector<Dims>{{77, 1100, 301}, {301, 1100, 77}, {11, 60000, 31}, {100, 250, 700}}
-                : std::vector<Dims>{{1, 300, 330, 3, 6, 72}, {2, 900, 700, 1, 1, 40}};
-    for (Dims dims : shapes) {
-      if (kernel.op == "linear") dims.push_back(1);  // a bias
-      const auto whole = static_cast<std::int32_t>(dims[2]);
-      const std::vector<Bytes> one = outputs(kernel, dims, whole, 1);
+    std::vector<Dims> shapes{{{"batch", 1}, {"s", 300}, {"t", 330}, {"kv_heads", 3}, {"heads", 6}, {"d", 72}},
+                             {{"batch", 2}, {"s", 900}, {"t", 700}, {"kv_heads", 1}, {"heads", 1}, {"d", 40}}};
+    if (product) {
+      shapes.clear();
+      for (const auto& [m, k, n] :
+           {std::array<Index, 3>{77, 1100, 301}, {301, 1100, 77}, {11, 60000, 31}, {100, 250, 700}})
+        shapes.push_back(kernel.op == "linear" ? Dims{{"s", m}, {"in", k}, {"out", n}, {"biases", 1}}
+                                               : Dims{{"m", m}, {"k", k}, {"n", n}});
+    }
+    for (const Dims& dims : shapes) {
+      const std::vector<Bytes> one = outputs(kernel, dims, 1);
       for (const int threads : {2, 3, 5, 64}) {
-        const std::vector<Bytes> many = outputs(kernel, dims, whole, threads);
+        const std::vector<Bytes> many = outputs(kernel, dims, threads);
         for (std::size_t t = 0; t < one.size(); ++t)
           EXPECT_TRUE(one[t] == many[t]) << kernel.id << ", output " << t << ", " << threads << " threads";
       }
