@@ -28,6 +28,10 @@ struct alignas(8) Barrier {
   std::uint64_t bits;
 };
 
+/// Whether tensor cores take operands of S: two of 16 bits, or of TF32 (float), which are not transposed.
+template <class S, bool a_transposed, bool b_transposed>
+constexpr bool kCanMultiply = sizeof(S) == 2 || (std::is_same_v<S, float> && !a_transposed && !b_transposed);
+
 #if defined(__CUDACC__)
 
 using TensorMap = CUtensorMap;
@@ -187,66 +191,79 @@ namespace detail {
 #define ASSAY_F32(i) ASSAY_F8(i), ASSAY_F8(i + 8), ASSAY_F8(i + 16), ASSAY_F8(i + 24)
 #define ASSAY_F64(i) ASSAY_F32(i), ASSAY_F32(i + 32)
 
-// Operands behind the sums: descriptors a and b, whether to add to the sums, and the transpositions; or the registers
-// of a in place of its descriptor.
-#define ASSAY_WGMMA(n, type, registers, outputs, a_at, b_at, adds_at, a_t_at, b_t_at)                               \
-  asm volatile("{\n.reg .pred adds;\nsetp.ne.b32 adds, %" adds_at                                                   \
-               ", 0;\n"                                                                                             \
-               "wgmma.mma_async.sync.aligned.m64n" n "k16.f32." type "." type " {" registers "}, %" a_at ", %" b_at \
-               ", adds, 1, 1, %" a_t_at ", %" b_t_at ";\n}"                                                         \
-               : outputs                                                                                            \
+// Operands behind the sums: descriptors a and b, whether to add to the sums, and transpositions, which TF32 has not;
+// or the registers of a in place of its descriptor.
+#define ASSAY_WGMMA(shape, type, registers, outputs, a_at, b_at, adds_at, transposed)                                \
+  asm volatile("{\n.reg .pred adds;\nsetp.ne.b32 adds, %" adds_at                                                    \
+               ", 0;\n"                                                                                              \
+               "wgmma.mma_async.sync.aligned.m64n" shape ".f32." type "." type " {" registers "}, %" a_at ", %" b_at \
+               ", adds, 1, 1" transposed ";\n}"                                                                      \
+               : outputs                                                                                             \
                : "l"(a), "l"(b), "r"(static_cast<int>(adds)), "n"(a_transposed ? 1 : 0), "n"(b_transposed ? 1 : 0))
-#define ASSAY_WGMMA_REGISTERS(n, type, registers, outputs, a0, a1, a2, a3, b_at, adds_at, b_t_at)                \
-  asm volatile("{\n.reg .pred adds;\nsetp.ne.b32 adds, %" adds_at                                                \
-               ", 0;\n"                                                                                          \
-               "wgmma.mma_async.sync.aligned.m64n" n "k16.f32." type "." type " {" registers "}, {%" a0 ", %" a1 \
-               ", %" a2 ", %" a3 "}, %" b_at ", adds, 1, 1, %" b_t_at ";\n}"                                     \
-               : outputs                                                                                         \
-               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(static_cast<int>(adds)),                \
+#define ASSAY_WGMMA_REGISTERS(shape, type, registers, outputs, a0, a1, a2, a3, b_at, adds_at, transposed)         \
+  asm volatile("{\n.reg .pred adds;\nsetp.ne.b32 adds, %" adds_at                                                 \
+               ", 0;\n"                                                                                           \
+               "wgmma.mma_async.sync.aligned.m64n" shape ".f32." type "." type " {" registers "}, {%" a0 ", %" a1 \
+               ", %" a2 ", %" a3 "}, %" b_at ", adds, 1, 1" transposed ";\n}"                                     \
+               : outputs                                                                                          \
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(static_cast<int>(adds)),                 \
                  "n"(b_transposed ? 1 : 0))
 
 template <class S, bool a_transposed, bool b_transposed>
 __device__ inline void multiply(float (&d)[32], std::uint64_t a, std::uint64_t b, bool adds) {
   if constexpr (!kHasInstructions) __trap();
+  else if constexpr (std::is_same_v<S, float>)
+    ASSAY_WGMMA("64k8", "tf32", ASSAY_32, ASSAY_F32(0), "32", "33", "34", "");
   else if constexpr (std::is_same_v<S, Half>)
-    ASSAY_WGMMA("64", "f16", ASSAY_32, ASSAY_F32(0), "32", "33", "34", "35", "36");
-  else ASSAY_WGMMA("64", "bf16", ASSAY_32, ASSAY_F32(0), "32", "33", "34", "35", "36");
+    ASSAY_WGMMA("64k16", "f16", ASSAY_32, ASSAY_F32(0), "32", "33", "34", ", %35, %36");
+  else ASSAY_WGMMA("64k16", "bf16", ASSAY_32, ASSAY_F32(0), "32", "33", "34", ", %35, %36");
 }
 template <class S, bool a_transposed, bool b_transposed>
 __device__ inline void multiply(float (&d)[64], std::uint64_t a, std::uint64_t b, bool adds) {
   if constexpr (!kHasInstructions) __trap();
+  else if constexpr (std::is_same_v<S, float>)
+    ASSAY_WGMMA("128k8", "tf32", ASSAY_64, ASSAY_F64(0), "64", "65", "66", "");
   else if constexpr (std::is_same_v<S, Half>)
-    ASSAY_WGMMA("128", "f16", ASSAY_64, ASSAY_F64(0), "64", "65", "66", "67", "68");
-  else ASSAY_WGMMA("128", "bf16", ASSAY_64, ASSAY_F64(0), "64", "65", "66", "67", "68");
+    ASSAY_WGMMA("128k16", "f16", ASSAY_64, ASSAY_F64(0), "64", "65", "66", ", %67, %68");
+  else ASSAY_WGMMA("128k16", "bf16", ASSAY_64, ASSAY_F64(0), "64", "65", "66", ", %67, %68");
 }
 #define ASSAY_F128 ASSAY_F64(0), ASSAY_F64(64)
 template <class S, bool a_transposed, bool b_transposed>
 __device__ inline void multiply(float (&d)[128], std::uint64_t a, std::uint64_t b, bool adds) {
   if constexpr (!kHasInstructions) __trap();
+  else if constexpr (std::is_same_v<S, float>)
+    ASSAY_WGMMA("256k8", "tf32", ASSAY_128, ASSAY_F128, "128", "129", "130", "");
   else if constexpr (std::is_same_v<S, Half>)
-    ASSAY_WGMMA("256", "f16", ASSAY_128, ASSAY_F128, "128", "129", "130", "131", "132");
-  else ASSAY_WGMMA("256", "bf16", ASSAY_128, ASSAY_F128, "128", "129", "130", "131", "132");
+    ASSAY_WGMMA("256k16", "f16", ASSAY_128, ASSAY_F128, "128", "129", "130", ", %131, %132");
+  else ASSAY_WGMMA("256k16", "bf16", ASSAY_128, ASSAY_F128, "128", "129", "130", ", %131, %132");
 }
 template <class S, bool b_transposed>
 __device__ inline void multiply(float (&d)[32], const unsigned (&a)[4], std::uint64_t b, bool adds) {
   if constexpr (!kHasInstructions) __trap();
+  else if constexpr (std::is_same_v<S, float>)
+    ASSAY_WGMMA_REGISTERS("64k8", "tf32", ASSAY_32, ASSAY_F32(0), "32", "33", "34", "35", "36", "37", "");
   else if constexpr (std::is_same_v<S, Half>)
-    ASSAY_WGMMA_REGISTERS("64", "f16", ASSAY_32, ASSAY_F32(0), "32", "33", "34", "35", "36", "37", "38");
-  else ASSAY_WGMMA_REGISTERS("64", "bf16", ASSAY_32, ASSAY_F32(0), "32", "33", "34", "35", "36", "37", "38");
+    ASSAY_WGMMA_REGISTERS("64k16", "f16", ASSAY_32, ASSAY_F32(0), "32", "33", "34", "35", "36", "37", ", %38");
+  else ASSAY_WGMMA_REGISTERS("64k16", "bf16", ASSAY_32, ASSAY_F32(0), "32", "33", "34", "35", "36", "37", ", %38");
 }
 template <class S, bool b_transposed>
 __device__ inline void multiply(float (&d)[64], const unsigned (&a)[4], std::uint64_t b, bool adds) {
   if constexpr (!kHasInstructions) __trap();
+  else if constexpr (std::is_same_v<S, float>)
+    ASSAY_WGMMA_REGISTERS("128k8", "tf32", ASSAY_64, ASSAY_F64(0), "64", "65", "66", "67", "68", "69", "");
   else if constexpr (std::is_same_v<S, Half>)
-    ASSAY_WGMMA_REGISTERS("128", "f16", ASSAY_64, ASSAY_F64(0), "64", "65", "66", "67", "68", "69", "70");
-  else ASSAY_WGMMA_REGISTERS("128", "bf16", ASSAY_64, ASSAY_F64(0), "64", "65", "66", "67", "68", "69", "70");
+    ASSAY_WGMMA_REGISTERS("128k16", "f16", ASSAY_64, ASSAY_F64(0), "64", "65", "66", "67", "68", "69", ", %70");
+  else ASSAY_WGMMA_REGISTERS("128k16", "bf16", ASSAY_64, ASSAY_F64(0), "64", "65", "66", "67", "68", "69", ", %70");
 }
 template <class S, bool b_transposed>
 __device__ inline void multiply(float (&d)[128], const unsigned (&a)[4], std::uint64_t b, bool adds) {
   if constexpr (!kHasInstructions) __trap();
+  else if constexpr (std::is_same_v<S, float>)
+    ASSAY_WGMMA_REGISTERS("256k8", "tf32", ASSAY_128, ASSAY_F128, "128", "129", "130", "131", "132", "133", "");
   else if constexpr (std::is_same_v<S, Half>)
-    ASSAY_WGMMA_REGISTERS("256", "f16", ASSAY_128, ASSAY_F128, "128", "129", "130", "131", "132", "133", "134");
-  else ASSAY_WGMMA_REGISTERS("256", "bf16", ASSAY_128, ASSAY_F128, "128", "129", "130", "131", "132", "133", "134");
+    ASSAY_WGMMA_REGISTERS("256k16", "f16", ASSAY_128, ASSAY_F128, "128", "129", "130", "131", "132", "133", ", %134");
+  else
+    ASSAY_WGMMA_REGISTERS("256k16", "bf16", ASSAY_128, ASSAY_F128, "128", "129", "130", "131", "132", "133", ", %134");
 }
 #undef ASSAY_WGMMA_REGISTERS
 #undef ASSAY_WGMMA
@@ -265,17 +282,20 @@ __device__ inline void multiply(float (&d)[128], const unsigned (&a)[4], std::ui
 
 }  // namespace detail
 
-/// Starts sums (+)= a b for 64 rows, 2 count columns and 16 terms, in a warpgroup; `adds`: to the sums as they are. Warp
-/// w of the four has rows 16 w ..; of 16x8 tile n of these a lane has sums 4 n .. 4 n + 3, placed as in mma.cuh.
-/// Transposed operands are stored with rows (a) or columns (b) as neighbours, others with terms as neighbours.
+/// Starts sums (+)= a b for 64 rows, 2 count columns and 32 bytes of terms, in a warpgroup; `adds`: to the sums as they
+/// are. Warp w of the four has rows 16 w ..; of 16x8 tile n of these a lane has sums 4 n .. 4 n + 3, placed as in
+/// mma.cuh. Transposed operands are stored with rows (a) or columns (b) as neighbours, others with terms as neighbours.
+/// Elements of S = float count as TF32: the low 13 bits of each have no effect.
 template <class S, bool a_transposed, bool b_transposed, int count>
 __device__ inline void multiply(float (&sums)[count], std::uint64_t a, std::uint64_t b, bool adds) {
+  static_assert(kCanMultiply<S, a_transposed, b_transposed>);
   detail::multiply<S, a_transposed, b_transposed>(sums, a, b, adds);
 }
 /// The same with a in registers, which must keep their values until the products are complete. A lane has the elements
-/// of mma's 16x16 operand for its warp's rows.
+/// of mma's operand for its warp's rows: 16x16, or 16x8 of TF32.
 template <class S, bool b_transposed, int count>
 __device__ inline void multiply(float (&sums)[count], const unsigned (&a)[4], std::uint64_t b, bool adds) {
+  static_assert(kCanMultiply<S, false, b_transposed>);
   detail::multiply<S, b_transposed>(sums, a, b, adds);
 }
 
@@ -332,14 +352,17 @@ void complete_products(float (&)[count], Site site = Site::current()) {
   cuda_host::wgmma_wait(groups, site);
 }
 template <class S>
-constexpr cuda_host::MmaInputs kInputs =
-    std::is_same_v<S, Half> ? cuda_host::MmaInputs::f16 : cuda_host::MmaInputs::bf16;
+constexpr cuda_host::MmaInputs kInputs = std::is_same_v<S, Half>    ? cuda_host::MmaInputs::f16
+                                         : std::is_same_v<S, float> ? cuda_host::MmaInputs::tf32
+                                                                    : cuda_host::MmaInputs::bf16;
 template <class S, bool a_transposed, bool b_transposed, int count>
 void multiply(float (&sums)[count], std::uint64_t a, std::uint64_t b, bool adds, Site site = Site::current()) {
+  static_assert(kCanMultiply<S, a_transposed, b_transposed>);
   cuda_host::wgmma({kInputs<S>, 2 * count, nullptr, a, b, a_transposed, b_transposed, adds}, sums, site);
 }
 template <class S, bool b_transposed, int count>
 void multiply(float (&sums)[count], const unsigned (&a)[4], std::uint64_t b, bool adds, Site site = Site::current()) {
+  static_assert(kCanMultiply<S, false, b_transposed>);
   cuda_host::wgmma({kInputs<S>, 2 * count, a, 0, b, false, b_transposed, adds}, sums, site);
 }
 
@@ -390,11 +413,11 @@ inline std::optional<std::string> refuse_device() {
   return std::nullopt;
 }
 
-/// Returns why no box can be taken of a matrix of 16-bit elements.
+/// Returns why no box can be taken of a matrix.
 template <class S>
 std::optional<std::string> refuse_boxes(const std::string& matrix, const S* first, Index ld) {
   if (reinterpret_cast<std::uintptr_t>(first) % 16 == 0 && ld * static_cast<Index>(sizeof(S)) % 16 == 0 &&
-      ld < Index{1} << 38)
+      ld < (Index{1} << 39) / static_cast<Index>(sizeof(S)))
     return std::nullopt;
   return matrix +
          " must start at a multiple of 16 bytes and have rows at multiples of 16 bytes, less than 2^39 apart, "
@@ -406,7 +429,7 @@ std::optional<std::string> refuse_boxes(const std::string& matrix, const S* firs
 template <class S, int axes>
 TensorMap tensor_map(const S* first, const Index (&extents)[axes], const Index (&steps)[axes - 1], unsigned box_rows,
                      [[maybe_unused]] Device& device) {
-  static_assert(sizeof(S) == 2 && axes <= 4);
+  static_assert(kCanMultiply<S, false, false> && axes <= 4);
   if (std::ranges::find(extents, 0) != std::ranges::end(extents)) return {};  // has no boxes
   constexpr unsigned kBoxColumns = kRowBytes / sizeof(S);
   std::uint64_t sizes[4] = {1, 1, 1, 1}, step_bytes[3] = {};
@@ -427,8 +450,11 @@ TensorMap tensor_map(const S* first, const Index (&extents)[axes], const Index (
   TensorMap map;
   const cuuint32_t box[] = {kBoxColumns, box_rows, 1, 1}, traversal[] = {1, 1, 1, 1};
   const CUresult result =
-      encode(&map, std::is_same_v<S, Half> ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16 : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, axes,
-             const_cast<S*>(first), reinterpret_cast<const cuuint64_t*>(sizes),
+      encode(&map,
+             std::is_same_v<S, Half>    ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16
+             : std::is_same_v<S, float> ? CU_TENSOR_MAP_DATA_TYPE_FLOAT32
+                                        : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16,
+             axes, const_cast<S*>(first), reinterpret_cast<const cuuint64_t*>(sizes),
              reinterpret_cast<const cuuint64_t*>(step_bytes), box, traversal, CU_TENSOR_MAP_INTERLEAVE_NONE,
              CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   cuda.check("cuTensorMapEncodeTiled", static_cast<cudaError_t>(result));

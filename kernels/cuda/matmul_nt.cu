@@ -1,5 +1,6 @@
 // C = A·Bᵀ with CUDA: the kernels of naive16.cuh, register_tiled.cuh, tf32_wmma.cuh,
-// mma_product.cuh and wgmma_product.cuh, and cuBLAS.
+// mma_product.cuh, wgmma_product.cuh and few_rows.cuh, and cuBLAS.
+#include "kernels/cuda/few_rows.cuh"
 #include "kernels/cuda/mma_product.cuh"
 #include "kernels/cuda/naive16.cuh"
 #include "kernels/cuda/register_tiled.cuh"
@@ -33,13 +34,17 @@ Kernel mma(std::string_view id) {
   return preferred(
       declaring(mma_arithmetic<S>(), product_kernel<MatmulNtArgs, &mma_product<false, true, S>, 128>(id, kMmaProduct)));
 }
-template <class S>
-Kernel wgmma(std::string_view id) {
-  return wgmma_kernel<S, 1>(product_kernel<MatmulNtArgs, &wgmma_product<false, true, S>, 128>(id, kWgmmaProduct),
+template <class S, bool split = false>
+Kernel wgmma(std::string_view id, std::string_view summary = kWgmmaProduct) {
+  return wgmma_kernel<S, 1>(product_kernel<MatmulNtArgs, &wgmma_product<false, true, S, S, split>, 128>(id, summary),
                             [](const Call& call) {
                               const auto args = MatmulNtArgs::unpack(call);
                               return refuse_factors<S>(args.a, args.b);
                             });
+}
+template <class S>
+Kernel few_rows_stored(std::string_view id, std::string_view summary = kFewRows) {
+  return for_few_rows<S>(product_kernel<MatmulNtArgs, &few_rows<S>>(id, summary));
 }
 const KernelRegistration stored[] = {
     KernelRegistration(naive16_stored<Half>("matmul_nt/" ASSAY_CUDA_NAME "/naive16_f16")),
@@ -47,7 +52,13 @@ const KernelRegistration stored[] = {
     KernelRegistration(mma<Half>("matmul_nt/" ASSAY_CUDA_NAME "/mma_f16")),
     KernelRegistration(mma<BFloat16>("matmul_nt/" ASSAY_CUDA_NAME "/mma_bf16")),
     KernelRegistration(wgmma<Half>("matmul_nt/" ASSAY_CUDA_NAME "/wgmma_f16")),
-    KernelRegistration(wgmma<BFloat16>("matmul_nt/" ASSAY_CUDA_NAME "/wgmma_bf16"))};
+    KernelRegistration(wgmma<BFloat16>("matmul_nt/" ASSAY_CUDA_NAME "/wgmma_bf16")),
+    KernelRegistration(few_rows_stored<Half>("matmul_nt/" ASSAY_CUDA_NAME "/few_rows_f16")),
+    KernelRegistration(few_rows_stored<BFloat16>("matmul_nt/" ASSAY_CUDA_NAME "/few_rows_bf16")),
+    KernelRegistration(few_rows_stored<float>("matmul_nt/" ASSAY_CUDA_NAME "/few_rows_tf32x3", kFewRowsTf32x3)),
+    KernelRegistration(
+        declaring(kWgmmaTf32Arithmetic, wgmma<float>("matmul_nt/" ASSAY_CUDA_NAME "/wgmma_tf32", kWgmmaTf32))),
+    KernelRegistration(wgmma<float, true>("matmul_nt/" ASSAY_CUDA_NAME "/wgmma_tf32x3", kWgmmaTf32x3))};
 
 #if defined(__CUDACC__)
 const KernelRegistration cublas_f32_registration{as_peer(

@@ -110,7 +110,8 @@ bool run(CudaDevice& device, const std::string& only) {
   for (const DType storage : {DType::f32, DType::f16, DType::bf16}) {
     for (const std::string op : {"matmul", "matmul_nt", "matmul_tn"}) {
       const Index shapes[][3] = {{256, 256, 256},    {1024, 1024, 1024}, {2048, 2048, 2048}, {4096, 4096, 4096},
-                                 {4095, 4095, 4095}, {8192, 8192, 8192}, {16, 4096, 4096},   {4096, 64, 4096}};
+                                 {4095, 4095, 4095}, {8192, 8192, 8192}, {1, 4096, 4096},    {4, 4096, 4096},
+                                 {16, 4096, 4096},   {16, 4096, 14336},  {4096, 64, 4096}};
       for (const auto& [m, k, n] : shapes) {
         const DeviceCall call(
             device, {m, k, n},

@@ -303,7 +303,11 @@ TEST(HopperCopy, StatesWrongCountsAndMissingFences) {
 
 enum class Slip { none, no_wait, no_commit, no_fence, no_second_fence, overwritten, stored, fenced, exits, lanes };
 
-/// C = op(A) op(B) for 64 rows, 2 count columns and 64 terms.
+/// Terms of a row of a box.
+template <class S>
+constexpr int kTerms = hopper::kRowBytes / sizeof(S);
+
+/// C = op(A) op(B) for 64 rows, 2 count columns and kTerms terms.
 template <class S, bool a_transposed, bool b_transposed, bool in_registers, int count>
 __global__ void multiply(const TensorMap a_map, const TensorMap b_map, float* c, Slip slip) {
   constexpr int kColumns = 2 * count, kBoxBytes = 64 * hopper::kRowBytes;
@@ -325,17 +329,18 @@ __global__ void multiply(const TensorMap a_map, const TensorMap b_map, float* c,
   hopper::wait(full[0], 0);
   float sums[count] = {};
   const int lane = static_cast<int>(threadIdx.x) % 32, row = static_cast<int>(threadIdx.x) / 32 * 16 + lane / 4;
-  unsigned held[4][4];  // K-major only
-  for (int q = 0; in_registers && q < 64; q += 16)
+  unsigned held[4][4];                                          // K-major only
+  constexpr int kHeld = 4 / sizeof(S), kDepth = kTerms<S> / 4;  // elements of a register, terms of a product
+  for (int q = 0; in_registers && q < kTerms<S>; q += kDepth)
     for (int r = 0; r < 4; ++r) {
-      const int i = row + r % 2 * 8, k = q + r / 2 * 8 + lane % 4 * 2;
-      std::memcpy(&held[q / 16][r], a + i * hopper::kRowBytes + (k / 8 ^ i % 8) * 16 + k % 8 * 2, 4);
+      const int i = row + r % 2 * 8, from = (q + (r / 2 * 4 + lane % 4) * kHeld) * static_cast<int>(sizeof(S));
+      std::memcpy(&held[q / kDepth][r], a + i * hopper::kRowBytes + (from / 16 ^ i % 8) * 16 + from % 16, 4);
     }
   if (slip == Slip::stored || slip == Slip::fenced) a[threadIdx.x * 16 + 1] ^= 0x80;
   if (slip == Slip::fenced) hopper::fence_proxy_async();
   if (slip == Slip::stored || slip == Slip::fenced) __syncthreads();
   if (slip != Slip::no_fence) hopper::fence_products(sums);
-  for (int q = 0; q < 64; q += 16) {
+  for (int q = 0; q < kTerms<S>; q += kDepth) {
     if (q == 32 && slip == Slip::no_second_fence) {
       hopper::commit_products();
       hopper::complete_products(sums);
@@ -343,11 +348,12 @@ __global__ void multiply(const TensorMap a_map, const TensorMap b_map, float* c,
     }
     const std::uint64_t right = b_transposed
                                     ? hopper::descriptor(b + q * hopper::kRowBytes, kBoxBytes, hopper::kSwizzleBytes)
-                                    : hopper::descriptor(b + q * 2, 0, hopper::kSwizzleBytes);
+                                    : hopper::descriptor(b + q * sizeof(S), 0, hopper::kSwizzleBytes);
     const std::uint64_t left =
-        a_transposed ? hopper::descriptor(a + q * hopper::kRowBytes, kBoxBytes, hopper::kSwizzleBytes)
-                     : hopper::descriptor(a + (slip == Slip::lanes && lane == 3 ? 0 : q * 2), 0, hopper::kSwizzleBytes);
-    if constexpr (in_registers) hopper::multiply<S, b_transposed>(sums, held[q / 16], right, q > 0);
+        a_transposed
+            ? hopper::descriptor(a + q * hopper::kRowBytes, kBoxBytes, hopper::kSwizzleBytes)
+            : hopper::descriptor(a + (slip == Slip::lanes && lane == 3 ? 0 : q * sizeof(S)), 0, hopper::kSwizzleBytes);
+    if constexpr (in_registers) hopper::multiply<S, b_transposed>(sums, held[q / kDepth], right, q > 0);
     else hopper::multiply<S, a_transposed, b_transposed>(sums, left, right, q > 0);
   }
   if (slip != Slip::no_commit) hopper::commit_products();
@@ -368,26 +374,37 @@ struct Multiplied {
   std::vector<float> got, wanted;
 };
 
+/// A number with garbage in the bits that no tensor core takes of a float.
+template <class S>
+void store_number(S& to, float x, int seed) {
+  cuda_host_kernels::store(to, x);
+  if constexpr (std::is_same_v<S, float>)
+    to = std::bit_cast<float>(std::bit_cast<std::uint32_t>(to) | (static_cast<unsigned>(seed) * 0x9e3779b9U >> 19));
+}
+
 /// Returns a product of matrices with elements left(row, term) and right(term, column).
 template <class S, bool a_transposed, bool b_transposed, bool in_registers, int count>
 Multiplied multiplied(Slip slip = Slip::none) {
   constexpr int kColumns = 2 * count;
-  std::vector<S> a(64 * 64), b(64 * kColumns);
+  constexpr int kRow = kTerms<S>;
+  std::vector<S> a(64 * kRow), b(kRow * kColumns);
   Multiplied m{std::vector<float>(64 * kColumns), std::vector<float>(64 * kColumns)};
   const auto at = [](int i) { return static_cast<std::size_t>(i); };
-  for (int k = 0; k < 64; ++k) {
-    for (int i = 0; i < 64; ++i) cuda_host_kernels::store(a[at(a_transposed ? k * 64 + i : i * 64 + k)], number(i, k));
+  for (int k = 0; k < kRow; ++k) {
+    for (int i = 0; i < 64; ++i)
+      store_number(a[at(a_transposed ? k * 64 + i : i * kRow + k)], number(i, k), 64 * k + i);
     for (int j = 0; j < kColumns; ++j)
-      cuda_host_kernels::store(b[at(b_transposed ? k * kColumns + j : j * 64 + k)], number(k + 3, j));
+      store_number(b[at(b_transposed ? k * kColumns + j : j * kRow + k)], number(k + 3, j), 256 * k + j);
   }
   for (int i = 0; i < 64; ++i)
     for (int j = 0; j < kColumns; ++j)
-      for (int k = 0; k < 64; ++k) m.wanted[at(i * kColumns + j)] += number(i, k) * number(k + 3, j);
-  const TensorMap a_map = map_of(a, 64, 64, 64);
-  const TensorMap b_map = b_transposed ? map_of(b, 64, kColumns, 64) : map_of(b, kColumns, 64, 64);
-  run_asynchronous(&multiply<S, a_transposed, b_transposed, in_registers, count>,
-                   {dim3(1), dim3(128), static_cast<std::size_t>(64 * (64 + kColumns) * 2 + hopper::kSwizzleBytes)},
-                   a_map, b_map, m.got.data(), slip);
+      for (int k = 0; k < kRow; ++k) m.wanted[at(i * kColumns + j)] += number(i, k) * number(k + 3, j);
+  const TensorMap a_map = map_of(a, 64, kRow, 64);
+  const TensorMap b_map = b_transposed ? map_of(b, 64, kColumns, 64) : map_of(b, kColumns, kRow, 64);
+  run_asynchronous(
+      &multiply<S, a_transposed, b_transposed, in_registers, count>,
+      {dim3(1), dim3(128), static_cast<std::size_t>((64 + kColumns) * hopper::kRowBytes + hopper::kSwizzleBytes)},
+      a_map, b_map, m.got.data(), slip);
   return m;
 }
 
@@ -411,6 +428,12 @@ TEST(HopperProduct, MultipliesIntegersExactly) {
   expect_exact<BFloat16, true, true, false, 128>();
   expect_exact<BFloat16, true, false, false, 32>();
   expect_exact<BFloat16, false, false, true, 64>();
+  expect_exact<float, false, false, false, 32>();
+  expect_exact<float, false, false, false, 64>();
+  expect_exact<float, false, false, false, 128>();
+  expect_exact<float, false, false, true, 32>();
+  expect_exact<float, false, false, true, 64>();
+  expect_exact<float, false, false, true, 128>();
 }
 
 enum class Order {

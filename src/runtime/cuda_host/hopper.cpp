@@ -20,8 +20,8 @@
 namespace assay::cuda_host {
 namespace {
 
-constexpr int kLanes = warpSize, kWarpRows = 16, kDepth = 16, kMostColumns = 256;
-constexpr unsigned kChunk = 16, kSwizzledRow = 128;
+constexpr int kLanes = warpSize, kWarpRows = 16, kMostDepth = 16, kMostColumns = 256;
+constexpr unsigned kChunk = 16, kSwizzledRow = 128, kDepthBytes = 2 * kChunk;  // of the terms of a product
 
 struct Mbarrier {
   const std::uint64_t* address;
@@ -333,19 +333,24 @@ void wait_until(const void* on, Done done, Describe describe, std::source_locati
 
 constexpr int kStep = 8;  ///< columns that are computed together
 
-/// The right operand [kDepth][columns] as floats.
+int element_bytes(MmaInputs inputs) { return inputs == MmaInputs::tf32 ? 4 : 2; }
+/// Terms of a product.
+int depth_of(MmaInputs inputs) { return static_cast<int>(kDepthBytes) / element_bytes(inputs); }
+
+/// The right operand [depth][columns] as floats.
 struct RightOperand {
   int columns = 0;
   MmaInputs inputs{};
   bool transposed = false;
-  std::vector<std::uint16_t> raw;  ///< as read
+  std::vector<std::byte> raw;  ///< as read
   std::vector<float> values;
   int nonzero = 0;  ///< columns from here on are zeros, a multiple of eight
   bool finite = false;
 };
 
 struct Factors {
-  float a[kWarpRows][kDepth];
+  float a[kWarpRows][kMostDepth];
+  int depth;
   bool a_finite;
   const RightOperand* b;
   float* d;  ///< [kWarpRows][columns]
@@ -358,7 +363,7 @@ struct Multiply {
     const bool inputs_finite = f.a_finite && f.b->finite;
     // Zeros outside of the matrices change no sum, unless they meet an Inf or NaN.
     const int used = inputs_finite ? f.b->nonzero : columns;
-    for (int k = 0; k < kDepth; k += kBlock)
+    for (int k = 0; k < f.depth; k += kBlock)
       for (int j = 0; j < used; j += kStep) {
         float b[kBlock][kStep];  // copies, which cannot share memory with sums
         for (int q = 0; q < kBlock; ++q) std::memcpy(b[q], f.b->values.data() + (k + q) * columns + j, sizeof b[q]);
@@ -399,7 +404,15 @@ void multiply(const Factors& f) {
 #endif
 }
 
-float value(MmaInputs inputs, std::uint16_t bits) {
+/// Returns the element at an address as tensor cores read it: they drop the low 13 bits of a float32.
+float value(MmaInputs inputs, const void* at) {
+  if (inputs == MmaInputs::tf32) {
+    std::uint32_t bits = 0;
+    std::memcpy(&bits, at, sizeof bits);
+    return std::bit_cast<float>(bits & 0xffffe000U);
+  }
+  std::uint16_t bits = 0;
+  std::memcpy(&bits, at, sizeof bits);
   return inputs == MmaInputs::f16 ? widen(Half{bits}) : widen(BFloat16{bits});
 }
 
@@ -416,12 +429,12 @@ struct Descriptor {
     if ((bits >> 49 & 7U) != 0 || (start >> 7 & 7U) != 0)
       fail("misaligned address", "the eight rows of a swizzled operand must start at a multiple of 1024 bytes", site);
   }
-  /// Address of eight elements along k from element k of row i; K-major.
-  unsigned along_k(int i, int k) const {
+  /// Address of the chunk along k at `bytes` of the terms of row i; K-major.
+  unsigned along_k(int i, unsigned bytes) const {
     const auto row = static_cast<unsigned>(i);
-    return start + row / 8 * stride + row % 8 * kSwizzledRow + static_cast<unsigned>(k) * 2;
+    return start + row / 8 * stride + row % 8 * kSwizzledRow + bytes;
   }
-  /// Address of eight rows from row i of element k; MN-major.
+  /// Address of eight rows from row i of element k, of 16 bits; MN-major.
   unsigned along_rows(int i, int k) const {
     const auto row = static_cast<unsigned>(i), column = static_cast<unsigned>(k);
     return start + row / 64 * leading + row % 64 * 2 + column / 8 * stride + column % 8 * kSwizzledRow;
@@ -433,29 +446,32 @@ const RightOperand& right_operand(const WgmmaOperands& o, std::source_location s
   static std::array<RightOperand, 64> kept;
   const Descriptor from(o.b, site);
   RightOperand& right = kept[from.start >> 5 & 63U];
-  std::array<std::uint16_t, kMostColumns * kDepth> raw;
-  std::uint16_t* to = raw.data();
+  std::array<std::byte, kMostColumns * kDepthBytes> raw;
+  std::byte* to = raw.data();
+  const int depth = depth_of(o.inputs);
   if (o.b_transposed) {
-    for (int k = 0; k < kDepth; ++k)
-      for (int j = 0; j < o.columns; j += 8, to += 8) std::memcpy(to, operand_at(from.along_rows(j, k), site), kChunk);
+    for (int k = 0; k < depth; ++k)
+      for (int j = 0; j < o.columns; j += 8, to += kChunk)
+        std::memcpy(to, operand_at(from.along_rows(j, k), site), kChunk);
   } else {
     for (int j = 0; j < o.columns; ++j)
-      for (int k = 0; k < kDepth; k += 8, to += 8) std::memcpy(to, operand_at(from.along_k(j, k), site), kChunk);
+      for (unsigned bytes = 0; bytes < kDepthBytes; bytes += kChunk, to += kChunk)
+        std::memcpy(to, operand_at(from.along_k(j, bytes), site), kChunk);
   }
-  const auto count = static_cast<std::size_t>(o.columns * kDepth);
+  const auto bytes = static_cast<std::size_t>(to - raw.data()), count = static_cast<std::size_t>(o.columns * depth);
   if (right.columns == o.columns && right.inputs == o.inputs && right.transposed == o.b_transposed &&
-      std::memcmp(right.raw.data(), raw.data(), count * sizeof raw[0]) == 0)
+      std::memcmp(right.raw.data(), raw.data(), bytes) == 0)
     return right;
   right.columns = o.columns;
   right.inputs = o.inputs;
   right.transposed = o.b_transposed;
-  right.raw.assign(raw.begin(), raw.begin() + static_cast<std::ptrdiff_t>(count));
+  right.raw.assign(raw.data(), to);
   right.values.resize(count);
   right.nonzero = 0;
-  for (int k = 0; k < kDepth; ++k)
+  for (int k = 0; k < depth; ++k)
     for (int j = 0; j < o.columns; ++j) {
-      const int at = o.b_transposed ? k * o.columns + j : j * kDepth + k;
-      const float x = value(o.inputs, raw[static_cast<std::size_t>(at)]);
+      const int at = o.b_transposed ? k * o.columns + j : j * depth + k;
+      const float x = value(o.inputs, raw.data() + at * element_bytes(o.inputs));
       right.values[static_cast<std::size_t>(k * o.columns + j)] = x;
       if (x != 0) right.nonzero = std::max(right.nonzero, j / 8 * 8 + 8);
     }
@@ -463,32 +479,36 @@ const RightOperand& right_operand(const WgmmaOperands& o, std::source_location s
   return right;
 }
 
-/// Row and column of sum e of a lane in its warp's 16 rows; and of A's register e / 2, whose columns are terms.
+/// Row and column of sum e of a lane in its warp's 16 rows.
 int row_of(int lane, int e) { return lane / 4 + e / 2 % 2 * 8; }
 int column_of(int lane, int e) { return e / 4 * 8 + lane % 4 * 2 + e % 2; }
 
 void perform(WarpOfWgmma& warp, unsigned number, const Product& product, std::source_location site) {
   const WgmmaOperands& o = product.operands;
   Sums& sums = warp.sums[product.sums];
-  Factors f;
+  Factors f{};
+  f.depth = depth_of(o.inputs);
   if (o.a_registers != nullptr) {
+    // A register holds one element of TF32, or two neighbours.
+    const int bytes = element_bytes(o.inputs), held = 4 / bytes;
     for (int l = 0; l < kLanes; ++l)
-      for (int e = 0; e < 8; ++e)
-        f.a[row_of(l, e)][column_of(l, e)] =
-            value(o.inputs,
-                  static_cast<std::uint16_t>(product.a_registers[static_cast<std::size_t>(l)][e / 2] >> 16 * (e % 2)));
+      for (int e = 0; e < 4 * held; ++e)
+        f.a[l / 4 + e / held % 2 * 8][(e / held / 2 * 4 + l % 4) * held + e % held] = value(
+            o.inputs, reinterpret_cast<const std::byte*>(product.a_registers[static_cast<std::size_t>(l)]) + bytes * e);
   } else {
     const Descriptor from(o.a, site);
     const int first = static_cast<int>(number % 4) * kWarpRows;
-    std::uint16_t eight[8];
-    for (int i = 0; i < kWarpRows; i += o.a_transposed ? 8 : 1)
-      for (int k = 0; k < kDepth; k += o.a_transposed ? 1 : 8) {
-        const unsigned address = o.a_transposed ? from.along_rows(first + i, k) : from.along_k(first + i, k);
-        std::memcpy(eight, operand_at(address, site), kChunk);
-        for (int x = 0; x < 8; ++x) (o.a_transposed ? f.a[i + x][k] : f.a[i][k + x]) = value(o.inputs, eight[x]);
+    const int bytes = element_bytes(o.inputs), per_chunk = static_cast<int>(kChunk) / bytes;
+    for (int i = 0; i < kWarpRows; i += o.a_transposed ? per_chunk : 1)
+      for (int k = 0; k < f.depth; k += o.a_transposed ? 1 : per_chunk) {
+        const std::byte* const chunk = operand_at(
+            o.a_transposed ? from.along_rows(first + i, k) : from.along_k(first + i, static_cast<unsigned>(k * bytes)),
+            site);
+        for (int x = 0; x < per_chunk; ++x)
+          (o.a_transposed ? f.a[i + x][k] : f.a[i][k + x]) = value(o.inputs, chunk + x * bytes);
       }
   }
-  f.a_finite = finite(f.a[0], kWarpRows * kDepth);
+  f.a_finite = finite(f.a[0], kWarpRows * kMostDepth);
   f.b = &right_operand(o, site);
   f.floor = o.inputs == MmaInputs::f16 ? 0x1p-14 : 0x1p-126;
   if (!o.accumulates) std::ranges::fill(sums.values, 0.0F);
@@ -503,8 +523,8 @@ void start(unsigned warp, std::size_t at, const WgmmaOperands& o, std::source_lo
   const Known& known = own_knowledge();
   const auto read = [&](const Descriptor& from, int first, int rows, bool transposed) {
     for (int i = first; i < first + rows; i += transposed ? 64 : 1)
-      for (int k = 0; k < kDepth; k += transposed ? 1 : kDepth)
-        start_on_row(transposed ? from.along_rows(i, k) : from.along_k(i, k), "product", site, [&](std::size_t row) {
+      for (int k = 0, depth = depth_of(o.inputs); k < depth; k += transposed ? 1 : depth)
+        start_on_row(transposed ? from.along_rows(i, k) : from.along_k(i, 0), "product", site, [&](std::size_t row) {
           return state.boxes.read(row, warp, static_cast<unsigned>(at), known, site);
         });
   };
@@ -728,6 +748,8 @@ unsigned shared_address(const void* pointer) {
 }
 
 void wgmma(const WgmmaOperands& operands, float* registers, std::source_location site) {
+  if (operands.inputs == MmaInputs::tf32 && (operands.a_transposed || operands.b_transposed))
+    fail("wgmma", "operands of TF32 are K-major", site);
   const unsigned number = number_of_warp();
   const auto l = static_cast<int>(lane());
   WarpOfWgmma& warp = here().warps[number];

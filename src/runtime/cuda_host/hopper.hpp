@@ -49,10 +49,10 @@ void copy_box(void* shared, const HostTensorMap& map, std::uint64_t* barrier, st
 /// bytes of alignment must align it.
 unsigned shared_address(const void* pointer);
 
-/// wgmma.mma_async.m64nNk16 with sums in float32, formed as in wmma.hpp. Each thread of a warpgroup gives its N / 2 sums
-/// and, unless `a_registers` is null, its four registers of A; both must live until the wait.
+/// wgmma.mma_async.m64nNk16, or k8 for tf32, with sums in float32, formed as in wmma.hpp. Each thread of a warpgroup
+/// gives its N / 2 sums and, unless `a_registers` is null, its four registers of A; both must live until the wait.
 struct WgmmaOperands {
-  MmaInputs inputs;  ///< f16 or bf16
+  MmaInputs inputs;  ///< tf32: K-major
   int columns;       ///< N
   const unsigned* a_registers;
   std::uint64_t a, b;               ///< matrix descriptors
