@@ -8,10 +8,9 @@ namespace {
 
 template <class S>
 void run(const ops::CrossEntropyArgs& args, Device& device) {
-  const auto* logits = static_cast<const S*>(args.logits.data());
   const CrossEntropy<S> c{args.rows,
                           args.classes,
-                          logits,
+                          static_cast<const S*>(args.logits.data()),
                           args.logits.stride(0),
                           args.targets.data(),
                           args.weights.data(),
@@ -19,17 +18,15 @@ void run(const ops::CrossEntropyArgs& args, Device& device) {
                           args.total.data(),
                           args.logsumexp.data(),
                           args.normalizer.data(),
-                          args.reduction == 1,
-                          rows_aligned(logits, row_stride(args.logits))};
-  launch(&cross_entropy_row_kernel<S, false>,
-         {dim3(static_cast<unsigned>(args.rows)), dim3(row_threads(args.classes, 4))}, device, c);
-  launch(&cross_entropy_total_kernel<S, true>, {dim3(1), dim3(row_threads(args.rows, 1))}, device, c);
+                          args.reduction == 1};
+  launch_rows_of_entropy<S, false>(c, device);
+  launch_total<S, true>(c, device);
 }
 
 template <class S>
 KernelRegistration add(std::string_view id) {
   return KernelRegistration({.id = id,
-                             .arithmetic = {.functions = FunctionLibrary::cuda, .online_tile = 512},
+                             .arithmetic = {.functions = FunctionLibrary::cuda_exp2, .online_tile = 512},
                              .storage = dtype_of<S>,
                              .summary = "one block a row, maximum and sum in one pass; one block for the total",
                              .run = &run_typed<ops::CrossEntropyArgs, &run<S>>});

@@ -18,36 +18,32 @@ struct CrossEntropyGradient {
   const float *weights, *logsumexp, *normalizer, *dloss, *dtotal;
   S* dlogits;
   Index dld;
-  bool aligned, d_aligned;
 };
 
+constexpr int kThreads = 256;
+
 /// dlogits[i,j] = (exp(x[j] - logsumexp[i]) - [j = y]) (weights[y] (dloss[i] + dtotal / normalizer)). Blocks in x walk
-/// a row, four elements a thread; blocks in y walk rows.
-template <class S>
-__global__ void __launch_bounds__(256) cross_entropy_backward_kernel(CrossEntropyGradient<S> c) {
-  const float share = c.dtotal[0] / c.normalizer[0];
-  const Index n = c.classes;
-  const Index first = (Index{blockIdx.x} * blockDim.x + threadIdx.x) * 4;
+/// a row, four packs a thread; blocks in y walk rows.
+template <class S, bool whole>
+__global__ void __launch_bounds__(kThreads) cross_entropy_backward_kernel(CrossEntropyGradient<S> c) {
+  constexpr int kStep = kThreads * kPack<S>;
+  const int n = static_cast<int>(c.classes);
+  const int first = static_cast<int>(blockIdx.x) * kPacksInFlight * kStep + static_cast<int>(threadIdx.x) * kPack<S>;
   if (first >= n) return;
   for (Index row = blockIdx.y; row < c.rows; row += gridDim.y) {
-    const S* const x = c.logits + row * c.ld;
-    S* const dx = c.dlogits + row * c.dld;
-    const Index y = c.targets[row];
+    const Packs<S> logits = load_packs<whole>(c.logits + row * c.ld, first, kStep, n);
+    const float share = c.dtotal[0] / c.normalizer[0];
+    const int y = c.targets[row];
     const float scale = c.weights[y] * (c.dloss[row] + share), shift = c.logsumexp[row];
-    const float4 v = load4<S>(x, first, n, c.aligned);
-    const auto term = [&](float logit, Index j) { return logit_gradient(logit, shift, j == y, scale); };
-    const float4 g = make_float4(term(v.x, first), term(v.y, first + 1), term(v.z, first + 2), term(v.w, first + 3));
-    store4<S>(dx, first, n, c.d_aligned, g);
+    store_gradients<whole>(logits, c.dlogits + row * c.dld, first, kStep, n, shift, y, scale);
   }
 }
 
 template <class S>
 void run(const ops::CrossEntropyBackwardArgs& args, Device& device) {
-  const auto* logits = static_cast<const S*>(args.logits.data());
-  auto* dlogits = static_cast<S*>(args.dlogits.data());
   const CrossEntropyGradient<S> c{args.rows,
                                   args.classes,
-                                  logits,
+                                  static_cast<const S*>(args.logits.data()),
                                   args.logits.stride(0),
                                   args.targets.data(),
                                   args.weights.data(),
@@ -55,12 +51,14 @@ void run(const ops::CrossEntropyBackwardArgs& args, Device& device) {
                                   args.normalizer.data(),
                                   args.dloss.data(),
                                   args.dtotal.data(),
-                                  dlogits,
-                                  args.dlogits.stride(0),
-                                  rows_aligned(logits, row_stride(args.logits)),
-                                  rows_aligned(dlogits, row_stride(args.dlogits))};
-  const auto rows = static_cast<unsigned>(std::min<Index>(args.rows, 65535));
-  launch(&cross_entropy_backward_kernel<S>, {dim3(blocks_for(args.classes, 1024), rows), dim3(256)}, device, c);
+                                  static_cast<S*>(args.dlogits.data()),
+                                  args.dlogits.stride(0)};
+  const LaunchShape shape{dim3(blocks_for(args.classes, kThreads * kPacksInFlight * kPack<S>),
+                               static_cast<unsigned>(std::min<Index>(args.rows, 65535))),
+                          dim3(kThreads)};
+  if (packed(c.logits, row_stride(args.logits), c.classes) && packed(c.dlogits, row_stride(args.dlogits), c.classes))
+    launch(&cross_entropy_backward_kernel<S, true>, shape, device, c);
+  else launch(&cross_entropy_backward_kernel<S, false>, shape, device, c);
 }
 
 template <class S>
@@ -68,7 +66,7 @@ KernelRegistration add(std::string_view id) {
   return KernelRegistration({.id = id,
                              .arithmetic = {.functions = FunctionLibrary::cuda},
                              .storage = dtype_of<S>,
-                             .summary = "four elements a thread, one pass",
+                             .summary = "four packs of 16 bytes a thread, one pass",
                              .run = &run_typed<ops::CrossEntropyBackwardArgs, &run<S>>});
 }
 

@@ -9,12 +9,10 @@ namespace {
 /// The normalizer, losses and gradients, and total. The device frees the scratch of one float after use.
 template <class S>
 void run(const ops::CrossEntropyWithGradientArgs& args, Device& device) {
-  const auto* logits = static_cast<const S*>(args.logits.data());
-  auto* gradient = static_cast<S*>(args.gradient.data());
   const Buffer normalizer = device.allocate(sizeof(float));
   const CrossEntropy<S> c{args.rows,
                           args.classes,
-                          logits,
+                          static_cast<const S*>(args.logits.data()),
                           args.logits.stride(0),
                           args.targets.data(),
                           args.weights.data(),
@@ -23,21 +21,18 @@ void run(const ops::CrossEntropyWithGradientArgs& args, Device& device) {
                           args.logsumexp.data(),
                           static_cast<float*>(normalizer.address()),
                           args.reduction == 1,
-                          rows_aligned(logits, row_stride(args.logits)),
-                          gradient,
-                          args.gradient.stride(0),
-                          rows_aligned(gradient, row_stride(args.gradient))};
-  launch(&cross_entropy_total_kernel<S, false>, {dim3(1), dim3(row_threads(args.rows, 1))}, device, c);
-  launch(&cross_entropy_row_kernel<S, true>,
-         {dim3(static_cast<unsigned>(args.rows)), dim3(row_threads(args.classes, 4))}, device, c);
-  launch(&cross_entropy_total_kernel<S, true>, {dim3(1), dim3(row_threads(args.rows, 1))}, device, c);
+                          static_cast<S*>(args.gradient.data()),
+                          args.gradient.stride(0)};
+  launch_total<S, false>(c, device);
+  launch_rows_of_entropy<S, true>(c, device);
+  launch_total<S, true>(c, device);
 }
 
 template <class S>
 KernelRegistration add(std::string_view id) {
   return KernelRegistration(
       {.id = id,
-       .arithmetic = {.functions = FunctionLibrary::cuda, .online_tile = 512},
+       .arithmetic = {.functions = FunctionLibrary::cuda_exp2, .online_tile = 512},
        .storage = dtype_of<S>,
        .summary = "one block a row, maximum and sum in one pass, then its gradient; one block for the total",
        .run = &run_typed<ops::CrossEntropyWithGradientArgs, &run<S>>});

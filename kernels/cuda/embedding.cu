@@ -1,9 +1,11 @@
-// Rows of a table by index.
-#include "kernels/cuda/elementwise.cuh"
+// Rows of a table by index, in packs of 16 bytes.
+#include "kernels/cuda/packs.cuh"
 #include "ops/embedding.hpp"
 
 namespace assay::ASSAY_CUDA_NAMESPACE::of_embedding {
 namespace {
+
+constexpr int kPacksInFlight = 4;  ///< of a row that a thread loads together
 
 /// y[t,j] = table[ids[t],j]. Elements are at row * ld + j; offsets take 64 bits.
 template <class S>
@@ -16,27 +18,22 @@ struct Gather {
   Index y_ld;
 };
 
-/// Threads in x walk columns, four each if rows are aligned; threads in y walk tokens.
-template <class S, bool vectors>
-__global__ void __launch_bounds__(256) gather_kernel(Gather<S> a) {
-  constexpr Index kWidth = vectors ? 4 : 1;
-  const Index token_step = Index{gridDim.y} * blockDim.y, column_step = Index{gridDim.x} * blockDim.x * kWidth;
+/// Blocks in x and threads in y walk tokens; blocks in y and threads in x walk columns.
+template <class S, bool whole>
+__global__ void __launch_bounds__(kRowThreads) gather_kernel(Gather<S> a) {
+  const int n = static_cast<int>(a.columns), step = static_cast<int>(blockDim.x) * kPack<S>;
+  const int first = static_cast<int>(blockIdx.y) * kPacksInFlight * step + static_cast<int>(threadIdx.x) * kPack<S>;
+  const Index t = Index{blockIdx.x} * blockDim.y + threadIdx.y;
   let_next_begin();
   await_previous();
-  for (Index t = Index{blockIdx.y} * blockDim.y + threadIdx.y; t < a.tokens; t += token_step) {
-    const Index row = a.ids[t] * a.table_ld;
-    for (Index j = (Index{blockIdx.x} * blockDim.x + threadIdx.x) * kWidth; j < a.columns; j += column_step) {
-      const S* const from = a.table + row + j;
-      S* const to = a.y + t * a.y_ld + j;
-      if constexpr (vectors) {
-        if (j + 4 <= a.columns) {
-          *reinterpret_cast<Four<S>*>(to) = *reinterpret_cast<const Four<S>*>(from);
-          continue;
-        }
-      }
-      for (Index k = 0; k < kWidth && j + k < a.columns; ++k) to[k] = from[k];
-    }
-  }
+  if (t >= a.tokens) return;
+  const S* const from = a.table + a.ids[t] * a.table_ld;
+  S* const to = a.y + t * a.y_ld;
+  Pack<S> held[kPacksInFlight];
+#pragma unroll
+  for (int i = 0; i < kPacksInFlight; ++i) held[i] = load_pack<whole>(from, first + i * step, n);
+#pragma unroll
+  for (int i = 0; i < kPacksInFlight; ++i) store_bits<whole>(to, first + i * step, n, held[i]);
 }
 
 /// ids (t) from 0 to v - 1; table (v,h), y (t,h) S, row-major, any leading dimension; y apart. Copies bits. 2 t h
@@ -47,18 +44,16 @@ void run(const ops::EmbeddingArgs& args, Device& device) {
                     args.h,
                     args.ids.data(),
                     static_cast<const S*>(args.table.data()),
-                    leading(args.table),
+                    row_stride(args.table),
                     static_cast<S*>(args.y.data()),
-                    leading(args.y)};
+                    row_stride(args.y)};
   if (a.tokens == 0 || a.columns == 0) return;
-  const bool vectors = rows_aligned(a.table, a.table_ld) && rows_aligned(a.y, a.y_ld);
-  const Index chunks = vectors ? (a.columns + 3) / 4 : a.columns;
   unsigned wide = 8;
-  while (wide < 256 && wide < chunks) wide *= 2;
-  const dim3 block(wide, 256 / wide);
-  const dim3 grid(blocks_for(chunks, wide),
-                  static_cast<unsigned>(std::min<Index>((a.tokens + block.y - 1) / block.y, 65535)));
-  launch_overlapping(vectors ? &gather_kernel<S, true> : &gather_kernel<S, false>, {grid, block}, device, a);
+  while (wide < kRowThreads && Index{wide} * kPacksInFlight * kPack<S> < a.columns) wide *= 2;
+  const dim3 block(wide, kRowThreads / wide);
+  const dim3 grid(blocks_for(a.tokens, block.y), blocks_for(a.columns, Index{wide} * kPacksInFlight * kPack<S>));
+  const bool whole = packed(a.table, a.table_ld, a.columns) && packed(a.y, a.y_ld, a.columns);
+  launch_overlapping(whole ? &gather_kernel<S, true> : &gather_kernel<S, false>, {grid, block}, device, a);
 }
 
 template <class S>
@@ -66,7 +61,7 @@ KernelRegistration add(std::string_view id) {
   return KernelRegistration({.id = id,
                              .arithmetic = {.functions = FunctionLibrary::cuda},
                              .storage = dtype_of<S>,
-                             .summary = "four elements a thread where rows are aligned",
+                             .summary = "four packs of 16 bytes a thread, where rows are aligned",
                              .run = &run_typed<ops::EmbeddingArgs, &run<S>>});
 }
 

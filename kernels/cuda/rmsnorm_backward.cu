@@ -16,7 +16,8 @@ KernelRegistration add(std::string_view id) {
       {.id = id,
        .arithmetic = {.functions = FunctionLibrary::cuda},
        .storage = dtype_of<S>,
-       .summary = "dx a warp or a block a row; dweight a block for 32 columns, 8 threads a column",
+       .summary =
+           "one pass: a warp or a block takes every 132nd row or so and keeps its sums of dweight, which a second kernel adds",
        .run = &run_typed<ops::RmsnormBackwardArgs, &run<S>>});
 }
 

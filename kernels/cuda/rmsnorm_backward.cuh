@@ -1,15 +1,16 @@
-// Gradients of rmsnorm: dx by a warp or a block per row, dweight by a block per 32 columns; shared by kernels that are
-// given the reciprocal RMS and kernels that form it.
+// Gradients of rmsnorm in one pass over x and dy; shared by kernels that are given the reciprocal RMS and kernels that
+// form it.
 #pragma once
 
-#include "kernels/cuda/rows.cuh"
+#include "kernels/cuda/packs.cuh"
 
 namespace assay::ASSAY_CUDA_NAMESPACE {
 
 /// With a = dy weight and xn = x rrms: dx[i,j] = rrms[i] (a[i,j] - xn[i,j] sum_k a[i,k] xn[i,k] / n), dweight[j] =
 /// sum_i dy[i,j] xn[i,j]. x, dy, dx (rows,n): S, rows dense; weight, dweight (n), rrms (rows). dx and dweight
-/// share no memory with the inputs or each other. Offsets take 64 bits. Orders of sums over n and over rows depend on
-/// the shape alone; no atomics.
+/// share no memory with the inputs or each other. Offsets take 64 bits. Team t, a warp or a block, takes rows t,
+/// t + teams, .. and sums its part of dweight; a second kernel adds the parts. Orders of sums over n and over rows
+/// depend on the shape alone; no atomics.
 template <class S>
 struct RmsnormBackward {
   Index rows, n;
@@ -22,101 +23,142 @@ struct RmsnormBackward {
   S* dx;
   Index dx_ld;
   float* dweight;
-  float* formed;  ///< where the kernel of dx writes rrms if it forms it
   float eps;
-  bool x_aligned, weight_aligned, dy_aligned, dx_aligned;
+  Index teams;
 };
+
+namespace {  // nvcc has no inline kernels; memory of device code is local to each file
+
+constexpr int kLongRow = 1024;  ///< most threads of a block that has one row
+constexpr int kHeld = 2;        ///< packs of a row that a thread keeps in registers; a longer row is read again
+constexpr Index kMultiprocessors = 132;  ///< of H100 and H200. No device is asked: dweight depends on the teams.
+
+/// Parts of dweight (teams,n). The device's stream orders the calls that share it; an allocation would make each wait.
+constexpr Index kMostParts = kMultiprocessors * kLongRow * kHeld * 8;
+alignas(16) __device__ float rmsnorm_parts[kMostParts];
 
 /// `given`: rrms is read. Otherwise it is 1 / sqrt(sum_j x[i,j]² / n + eps), and the projection, which is summed in the
 /// same pass, is multiplied by it afterwards.
-template <class S, int threads, bool given>
-__global__ void __launch_bounds__(kRowThreads) rmsnorm_dx_kernel(RmsnormBackward<S> a) {
-  ASSAY_SHARED(float, scratch, [kRowThreads / 32]);
-  const Index row = own_row<threads>();
-  if (row >= a.rows) return;  // whole warps, or no thread of the block
-  const S* const x = a.x + row * a.x_ld;
-  const S* const dy = a.dy + row * a.dy_ld;
-  const Index first = 4 * own_place<threads>(), step = 4 * row_threads<threads>();
-  float rrms = given ? a.rrms[row] : 1.0f, sum = 0.0f, squares = 0.0f;
-  for (Index j = first; j < a.n; j += step) {
-    const float4 v = load4(x, j, a.n, a.x_aligned), g = load4(dy, j, a.n, a.dy_aligned);
-    const float4 w = load4(a.weight, j, a.n, a.weight_aligned);
-    sum += g.x * w.x * (v.x * rrms) + g.y * w.y * (v.y * rrms) + (g.z * w.z * (v.z * rrms) + g.w * w.w * (v.w * rrms));
-    if constexpr (!given) squares += v.x * v.x + v.y * v.y + (v.z * v.z + v.w * v.w);
+template <class S, int threads, bool given, bool whole>
+__global__ void __launch_bounds__(threads == 32 ? kRowThreads : threads) rmsnorm_dx_kernel(RmsnormBackward<S> a) {
+  ASSAY_SHARED(float, scratch, [kLongRow / 32]);
+  const Team<threads> team;
+  const int n = static_cast<int>(a.n), first = kPack<S> * team.place, step = kPack<S> * team.size,
+            rest = first + kHeld * step;
+  let_next_begin();
+  await_previous();
+  if (team.number >= a.teams) return;  // whole warps, or no thread of the block
+  float* const parts = rmsnorm_parts + team.number * a.n;
+  Elements<S> part[kHeld]{};
+  for (Index row = team.number; row < a.rows; row += a.teams) {
+    const S* const x = a.x + row * a.x_ld;
+    const S* const dy = a.dy + row * a.dy_ld;
+    S* const dx = a.dx + row * a.dx_ld;
+    Pack<S> held_x[kHeld], held_dy[kHeld];
+#pragma unroll
+    for (int h = 0; h < kHeld; ++h) {
+      held_x[h] = load_pack<whole>(x, first + h * step, n);
+      held_dy[h] = load_pack<whole>(dy, first + h * step, n);
+    }
+    float rrms = given ? a.rrms[row] : 1.0f, sum = 0.0f, squares = 0.0f;
+    const auto add = [&](const Pack<S>& of_x, const Pack<S>& of_dy, int j) {
+      const Elements<S> v = widened(of_x), g = widened(of_dy), w = load_floats<S, whole>(a.weight, j, n);
+#pragma unroll
+      for (int e = 0; e < kPack<S>; ++e) {
+        sum += g.at[e] * w.at[e] * (v.at[e] * rrms);
+        if constexpr (!given) squares += v.at[e] * v.at[e];
+      }
+    };
+#pragma unroll
+    for (int h = 0; h < kHeld; ++h) add(held_x[h], held_dy[h], first + h * step);
+    for (int j = rest; j < n; j += step) add(load_pack<whole>(x, j, n), load_pack<whole>(dy, j, n), j);
+    sum = reduce_row<threads, Plus>(sum, scratch);
+    if constexpr (!given) {
+      rrms = rsqrtf(reduce_row<threads, Plus>(squares, scratch) / static_cast<float>(n) + a.eps);
+      sum *= rrms;
+    }
+    const float mean = sum / static_cast<float>(n);
+    const auto finish = [&](const Pack<S>& of_x, const Pack<S>& of_dy, Elements<S>& own, int j) {
+      Elements<S> v = widened(of_x), g = widened(of_dy), w = load_floats<S, whole>(a.weight, j, n);
+#pragma unroll
+      for (int e = 0; e < kPack<S>; ++e) {
+        const float normalized = v.at[e] * rrms;
+        own.at[e] += g.at[e] * normalized;
+        v.at[e] = rrms * (g.at[e] * w.at[e] - normalized * mean);
+      }
+      store_pack<whole>(dx, j, n, v);
+    };
+#pragma unroll
+    for (int h = 0; h < kHeld; ++h) finish(held_x[h], held_dy[h], part[h], first + h * step);
+    for (int j = rest; j < n; j += step) {
+      Elements<S> own{};
+      if (row != team.number) own = load_floats<S, whole>(parts, j, n);
+      finish(load_pack<whole>(x, j, n), load_pack<whole>(dy, j, n), own, j);
+      store_floats<S, whole>(parts, j, n, own);
+    }
   }
-  sum = reduce_row<threads, Plus>(sum, scratch);
-  if constexpr (!given) {
-    rrms = rsqrtf(reduce_row<threads, Plus>(squares, scratch) / static_cast<float>(a.n) + a.eps);
-    if (own_place<threads>() == 0) a.formed[row] = rrms;
-    sum *= rrms;
-  }
-  const float mean = sum / static_cast<float>(a.n);
-  S* const dx = a.dx + row * a.dx_ld;
-  for (Index j = first; j < a.n; j += step) {
-    const float4 v = load4(x, j, a.n, a.x_aligned), g = load4(dy, j, a.n, a.dy_aligned);
-    const float4 w = load4(a.weight, j, a.n, a.weight_aligned);
-    store4(dx, j, a.n, a.dx_aligned,
-           make_float4(rrms * (g.x * w.x - v.x * rrms * mean), rrms * (g.y * w.y - v.y * rrms * mean),
-                       rrms * (g.z * w.z - v.z * rrms * mean), rrms * (g.w * w.w - v.w * rrms * mean)));
-  }
+#pragma unroll
+  for (int h = 0; h < kHeld; ++h) store_floats<S, whole>(parts, first + h * step, n, part[h]);
 }
 
-inline constexpr int kColumns = 32, kRowGroups = 8;
+constexpr int kColumns = 32, kGroups = 32;
 
-/// Thread (c, g) of a block sums rows g, g + 8, .. of its column; then the eight sums are added in order.
+/// Thread (c, g) of a block adds parts g, g + 32, .. of its column; then the 32 sums are added in order.
 template <class S>
-__global__ void __launch_bounds__(kColumns* kRowGroups) rmsnorm_dweight_kernel(RmsnormBackward<S> a) {
-  ASSAY_SHARED(float, sums, [kRowGroups][kColumns]);
+__global__ void __launch_bounds__(kColumns* kGroups) rmsnorm_dweight_kernel(RmsnormBackward<S> a) {
+  ASSAY_SHARED(float, sums, [kGroups][kColumns]);
   const Index column = Index{blockIdx.x} * kColumns + threadIdx.x;
+  let_next_begin();
+  await_previous();
   float sum = 0.0f;
   if (column < a.n)
-    for (Index i = threadIdx.y; i < a.rows; i += kRowGroups)
-      sum += load(a.dy[i * a.dy_ld + column]) * (load(a.x[i * a.x_ld + column]) * a.rrms[i]);
+#pragma unroll 8
+    for (Index t = threadIdx.y; t < a.teams; t += kGroups) sum += rmsnorm_parts[t * a.n + column];
   sums[threadIdx.y][threadIdx.x] = sum;
   __syncthreads();
   if (threadIdx.y > 0 || column >= a.n) return;
-  for (int g = 1; g < kRowGroups; ++g) sum += sums[g][threadIdx.x];
+  for (int g = 1; g < kGroups; ++g) sum += sums[g][threadIdx.x];
   a.dweight[column] = sum;
 }
 
-/// Launches both kernels. `given`: args has rrms; otherwise it has eps, and the device frees the scratch for rrms after
-/// use.
+template <class S, bool given, bool whole>
+void launch_rmsnorm_backward(const RmsnormBackward<S>& a, Index threads, Device& device) {
+  if (a.rows > 0 && threads == 32)
+    launch_overlapping(&rmsnorm_dx_kernel<S, 32, given, whole>,
+                       {dim3(blocks_for(a.teams, kRowThreads / 32)), dim3(kRowThreads)}, device, a);
+  else if (a.rows > 0)
+    launch_overlapping(&rmsnorm_dx_kernel<S, kLongRow, given, whole>,
+                       {dim3(static_cast<unsigned>(a.teams)), dim3(static_cast<unsigned>(threads))}, device, a);
+  launch_overlapping(&rmsnorm_dweight_kernel<S>, {dim3(blocks_for(a.n, kColumns)), dim3(kColumns, kGroups)}, device, a);
+}
+
+}  // namespace
+
+/// Launches both kernels. `given`: args has rrms; otherwise it has eps.
 template <class S, bool given, class Args>
 void run_rmsnorm_backward(const Args& args, Device& device) {
-  const Index x_ld = row_stride(args.x), dy_ld = row_stride(args.dy), dx_ld = row_stride(args.dx);
-  const auto* x = static_cast<const S*>(args.x.data());
-  const auto* dy = static_cast<const S*>(args.dy.data());
-  auto* dx = static_cast<S*>(args.dx.data());
-  Buffer scratch;
-  const float* rrms = nullptr;
-  float *formed = nullptr, eps = 0.0f;
-  if constexpr (given) {
-    rrms = args.rrms.data();
-  } else {
-    scratch = device.allocate(static_cast<std::size_t>(std::max<Index>(args.rows, 1)) * sizeof(float));
-    rrms = formed = static_cast<float*>(scratch.address());
-    eps = static_cast<float>(args.eps);
-  }
-  const RmsnormBackward<S> a{args.rows,
-                             args.n,
-                             x,
-                             x_ld,
-                             args.weight.data(),
-                             rrms,
-                             dy,
-                             dy_ld,
-                             dx,
-                             dx_ld,
-                             args.dweight.data(),
-                             formed,
-                             eps,
-                             rows_aligned(x, x_ld),
-                             rows_aligned(args.weight.data(), 0),
-                             rows_aligned(dy, dy_ld),
-                             rows_aligned(dx, dx_ld)};
-  launch_rows(&rmsnorm_dx_kernel<S, 32, given>, &rmsnorm_dx_kernel<S, kRowThreads, given>, args.rows, args.n, device,
-              a);
-  launch(&rmsnorm_dweight_kernel<S>, {dim3(blocks_for(args.n, kColumns)), dim3(kColumns, kRowGroups)}, device, a);
+  constexpr Index kOfWarp = 32 * kHeld * kPack<S>;
+  const Index n = args.n, threads = std::min<Index>(kLongRow, (n + kOfWarp - 1) / kOfWarp * 32);
+  // As many as run at once, unless rows or parts are fewer.
+  const Index teams = std::min({args.rows, kMultiprocessors * (kLongRow / threads), kMostParts / n});
+  RmsnormBackward<S> a{args.rows,
+                       n,
+                       static_cast<const S*>(args.x.data()),
+                       row_stride(args.x),
+                       args.weight.data(),
+                       nullptr,
+                       static_cast<const S*>(args.dy.data()),
+                       row_stride(args.dy),
+                       static_cast<S*>(args.dx.data()),
+                       row_stride(args.dx),
+                       args.dweight.data(),
+                       0.0f,
+                       teams};
+  if constexpr (given) a.rrms = args.rrms.data();
+  else a.eps = static_cast<float>(args.eps);
+  if (packed(a.x, a.x_ld, n) && packed(a.weight, 0, n) && packed(a.dy, a.dy_ld, n) && packed(a.dx, a.dx_ld, n))
+    launch_rmsnorm_backward<S, given, true>(a, threads, device);
+  else launch_rmsnorm_backward<S, given, false>(a, threads, device);
 }
 
 }  // namespace assay::ASSAY_CUDA_NAMESPACE

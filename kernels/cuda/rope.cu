@@ -1,6 +1,6 @@
-// Rotary position embedding and its gradient, the rotation back, with CUDA: a block takes every 4096th row, its cosines
-// and sines once for all heads; few rows are shared out to several blocks.
-#include "kernels/cuda/rows.cuh"
+// Rotary position embedding and its gradient, the rotation back, with CUDA: a block takes several rows at a time, their
+// cosines and sines once for all heads; few rows are shared out to several blocks.
+#include "kernels/cuda/packs.cuh"
 #include "kernels/rope.hpp"
 #include "ops/rope.hpp"
 #include "ops/rope_backward.hpp"
@@ -16,58 +16,100 @@ struct RopeTable {
 };
 
 /// y1 = x1 cos a - x2 sin a, y2 = x2 cos a + x1 sin a for x, y [rows, heads, d]: S, heads dense; positions [rows] from 0
-/// to 2^20 - 1; no memory is shared.
+/// to 2^20 - 1; no memory is shared. A block takes `group` rows at a time.
 /// Pairs and angles: kernels/rope.hpp. Offsets take 64 bits.
 template <class S>
 struct RopeDeviceCall {
-  Index rows, heads, half;
+  Index rows;
+  int heads, half, group;
   const S* x;
   Index x_row, x_head;
   const std::int32_t* positions;
   S* y;
   Index y_row, y_head;
-  bool interleaved, float32_angle, inverse, aligned;
+  bool interleaved, float32_angle, inverse;
 };
 
+/// Returns the pairs of a row with those that fill its last pack.
 template <class S>
+__host__ __device__ inline int padded_pairs(int half) {
+  return (half + kPack<S> - 1) / kPack<S> * kPack<S>;
+}
+
+/// Rotates pairs whose first elements are in v, whose second ones are in w.
+template <class S>
+__device__ inline void rotate_ends(Elements<S>& v, Elements<S>& w, const Elements<S>& c, const Elements<S>& s) {
+#pragma unroll
+  for (int e = 0; e < kPack<S>; ++e) {
+    const float x1 = v.at[e], x2 = w.at[e];
+    v.at[e] = x1 * c.at[e] - x2 * s.at[e];
+    w.at[e] = x2 * c.at[e] + x1 * s.at[e];
+  }
+}
+/// Rotates pairs of neighbours, the first half of them in v, the second in w.
+template <class S>
+__device__ inline void rotate_neighbours(Elements<S>& v, Elements<S>& w, const Elements<S>& c, const Elements<S>& s) {
+  const auto rotate = [](float* pair, float cosine, float sine) {
+    const float x1 = pair[0], x2 = pair[1];
+    pair[0] = x1 * cosine - x2 * sine;
+    pair[1] = x2 * cosine + x1 * sine;
+  };
+#pragma unroll
+  for (int e = 0; e < kPack<S>; e += 2) {
+    rotate(v.at + e, c.at[e / 2], s.at[e / 2]);
+    rotate(w.at + e, c.at[(kPack<S> + e) / 2], s.at[(kPack<S> + e) / 2]);
+  }
+}
+
+/// A thread takes as many pairs of a head as a pack has elements: two packs, of neighbours or of both ends of its pairs.
+template <class S, bool whole>
 __global__ void __launch_bounds__(kRowThreads) rope_kernel(RopeDeviceCall<S> a, RopeTable table) {
-  ASSAY_SHARED(float, cosine, [kMaxPairs + 4]);
-  ASSAY_SHARED(float, sine, [kMaxPairs + 4]);
-  const int own = static_cast<int>(threadIdx.x);
-  const Index half = a.half;
-  // A thread takes four elements of a head: two pairs of neighbours, or four pairs, of which it takes both ends.
-  const Index items = a.interleaved ? (half + 1) / 2 : (half + 3) / 4;
+  constexpr int kHeads = 2;  // of which a thread loads its packs together
+  ASSAY_SHARED(float4, cosine, [kRowThreads / 4]);
+  ASSAY_SHARED(float4, sine, [kRowThreads / 4]);
+  const int own = static_cast<int>(threadIdx.x), pairs = padded_pairs<S>(a.half);
+  const int own_row = own / pairs, own_pair = own % pairs;
+  const int of_head = pairs / kPack<S>, pair = own % of_head * kPack<S>, step = kRowThreads / of_head;
+  // Places of a thread's first and second pack in a head, and where the elements of each end.
+  const int first = a.interleaved ? 2 * pair : pair, second = a.interleaved ? first + kPack<S> : a.half + pair;
+  const int first_end = a.interleaved ? 2 * a.half : a.half, second_end = 2 * a.half;
+  const Index row = Index{blockIdx.x} * a.group;
   let_next_begin();
-  for (Index row = blockIdx.x; row < a.rows; row += gridDim.x) {
-    if (own < kMaxPairs + 4) {
-      CosSin r{1.0f, 0.0f};
-      // No kernel writes positions, so they are read before the previous one has ended.
-      if (own < half) r = rope_cos_sin(table.at[own], a.positions[row], a.float32_angle);
-      cosine[own] = r.cos;
-      sine[own] = a.inverse ? -r.sin : r.sin;
+  const int rows = static_cast<int>(min(Index{a.group}, a.rows - row));
+  if (own_row < rows) {
+    CosSin r{1.0f, 0.0f};
+    // No kernel writes positions, so they are read before the previous one has ended.
+    if (own_pair < a.half) r = rope_cos_sin(table.at[own_pair], a.positions[row + own_row], a.float32_angle);
+    reinterpret_cast<float*>(cosine)[own] = r.cos;
+    reinterpret_cast<float*>(sine)[own] = a.inverse ? -r.sin : r.sin;
+  }
+  __syncthreads();
+  await_previous();
+  const int heads = own < step * of_head ? rows * a.heads : 0;  // of all rows; threads beyond whole heads rest
+  for (int head = static_cast<int>(blockIdx.y) * kHeads * step + own / of_head; head < heads;
+       head += static_cast<int>(gridDim.y) * kHeads * step) {
+    Pack<S> one[kHeads], other[kHeads];
+#pragma unroll
+    for (int h = 0; h < kHeads; ++h) {
+      const int at = head + h * step;
+      const S* const x = a.x + (row + at / a.heads) * a.x_row + at % a.heads * a.x_head;
+      one[h] = load_pack<whole>(x, first, at < heads ? first_end : 0);
+      other[h] = load_pack<whole>(x, second, at < heads ? second_end : 0);
     }
-    __syncthreads();
-    if (row == blockIdx.x) await_previous();
-    for (Index item = Index{blockIdx.y} * blockDim.x + own; item < items * a.heads; item += gridDim.y * blockDim.x) {
-      const Index head = item / items, i = (item % items) * (a.interleaved ? 2 : 4);
-      const S* const x = a.x + row * a.x_row + head * a.x_head;
-      S* const y = a.y + row * a.y_row + head * a.y_head;
-      if (a.interleaved) {
-        const float4 v = load4(x, 2 * i, 2 * half, a.aligned);
-        store4(y, 2 * i, 2 * half, a.aligned,
-               make_float4(v.x * cosine[i] - v.y * sine[i], v.y * cosine[i] + v.x * sine[i],
-                           v.z * cosine[i + 1] - v.w * sine[i + 1], v.w * cosine[i + 1] + v.z * sine[i + 1]));
-        continue;
-      }
-      const float4 v = load4(x, i, half, a.aligned), w = load4(x + half, i, half, a.aligned);
-      store4(y, i, half, a.aligned,
-             make_float4(v.x * cosine[i] - w.x * sine[i], v.y * cosine[i + 1] - w.y * sine[i + 1],
-                         v.z * cosine[i + 2] - w.z * sine[i + 2], v.w * cosine[i + 3] - w.w * sine[i + 3]));
-      store4(y + half, i, half, a.aligned,
-             make_float4(w.x * cosine[i] + v.x * sine[i], w.y * cosine[i + 1] + v.y * sine[i + 1],
-                         w.z * cosine[i + 2] + v.z * sine[i + 2], w.w * cosine[i + 3] + v.w * sine[i + 3]));
+#pragma unroll
+    for (int h = 0; h < kHeads; ++h) {
+      const int at = head + h * step;
+      if (at >= heads) break;
+      const int table_at = at / a.heads * pairs + pair;
+      const Elements<S> c = load_floats<S, true>(reinterpret_cast<const float*>(cosine), table_at, kRowThreads);
+      const Elements<S> s = load_floats<S, true>(reinterpret_cast<const float*>(sine), table_at, kRowThreads);
+      Elements<S> v = widened(one[h]), w = widened(other[h]);
+      if (a.interleaved) rotate_neighbours<S>(v, w, c, s);
+      else rotate_ends<S>(v, w, c, s);
+      S* const y = a.y + (row + at / a.heads) * a.y_row + at % a.heads * a.y_head;
+      store_pack<whole>(y, first, first_end, v);
+      store_pack<whole>(y, second, second_end, w);
     }
-    __syncthreads();  // before the next row's cosines
   }
 }
 
@@ -80,16 +122,30 @@ void run_rope(const RopeCall& call, Device& device) {
   const std::vector<RopeFrequency>& frequencies = rope_frequencies(call.theta, call.d, call.float32_angle);
   std::copy(frequencies.begin(), frequencies.end(), table.at);
   const auto step = [](const auto& v, int axis) { return v.dim(axis) > 1 ? v.stride(axis) : Index{0}; };
-  RopeDeviceCall<S> a{
-      call.rows, call.heads, call.d / 2, x.data(),         step(x, 0),         step(x, 1),   call.positions.data(),
-      y.data(),  step(y, 0), step(y, 1), call.interleaved, call.float32_angle, call.inverse, false};
-  // Heads, and where pairs lie half a head apart their second halves too, start at multiples of 4 elements.
-  a.aligned = (a.half % 4 == 0 || call.interleaved) && rows_aligned(x.data(), a.x_row) &&
-              rows_aligned(x.data(), a.x_head) && rows_aligned(y.data(), a.y_row) && rows_aligned(y.data(), a.y_head);
-  const auto blocks = static_cast<unsigned>(std::min<Index>(call.rows, 4096));
   constexpr Index kFewRows = 32;
-  const unsigned of_row = call.rows <= kFewRows ? blocks_for(call.heads * a.half, 2 * kRowThreads) : 1;
-  launch_overlapping(&rope_kernel<S>, {dim3(blocks, of_row), dim3(kRowThreads)}, device, a, table);
+  const int half = static_cast<int>(call.d / 2),
+            group = call.rows <= kFewRows ? 1 : kRowThreads / padded_pairs<S>(half);
+  const RopeDeviceCall<S> a{call.rows,
+                            static_cast<int>(call.heads),
+                            half,
+                            group,
+                            x.data(),
+                            step(x, 0),
+                            step(x, 1),
+                            call.positions.data(),
+                            y.data(),
+                            step(y, 0),
+                            step(y, 1),
+                            call.interleaved,
+                            call.float32_angle,
+                            call.inverse};
+  const auto packs = [&](const S* data, Index row, Index head) {
+    return packed(data, row, call.interleaved ? call.d : call.d / 2) && head % kPack<S> == 0;
+  };
+  const bool whole = packs(a.x, a.x_row, a.x_head) && packs(a.y, a.y_row, a.y_head);
+  const unsigned of_row = call.rows <= kFewRows ? blocks_for(call.heads * half, 2 * kPack<S> * kRowThreads) : 1;
+  launch_overlapping(whole ? &rope_kernel<S, true> : &rope_kernel<S, false>,
+                     {dim3(blocks_for(call.rows, group), of_row), dim3(kRowThreads)}, device, a, table);
 }
 
 template <class Args, class S>
@@ -105,7 +161,7 @@ struct Rows {
         {.id = id,
          .arithmetic = {.functions = FunctionLibrary::octant},
          .storage = dtype_of<S>,
-         .summary = "a block a row: cosines and sines once, then four elements a thread over all heads",
+         .summary = "a block for some rows: cosines and sines once, then two packs of 16 bytes a thread over all heads",
          .run = &run_typed<Args, &run<Args, S>>});
   }
 };

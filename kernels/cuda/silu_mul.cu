@@ -1,4 +1,5 @@
-// The gate of SwiGLU: element by element, four to a thread.
+// The gate of SwiGLU: element by element, in packs of 16 bytes.
+#include "kernels/cuda/packs.cuh"
 #include "kernels/cuda/silu_mul.cuh"
 #include "ops/silu_mul.hpp"
 
@@ -7,13 +8,19 @@ namespace {
 
 using ops::SiluMulArgs;
 
+constexpr int kPacksInFlight = 2;  ///< of gate and of up that a thread loads together
+
 /// y[i,j] = gate[i,j] sigmoid(gate[i,j]) up[i,j] for gate, up, y (rows,n): S, rows dense; y shares no memory with the
 /// others. Offsets take 64 bits.
 template <class S>
 struct SiluMul {
   Index rows, n;
-  GateRows<const S> gate, up;
-  GateRows<S> y;
+  const S* gate;
+  Index gate_ld;
+  const S* up;
+  Index up_ld;
+  S* y;
+  Index y_ld;
 };
 
 __device__ inline float gated(float gate, float up) {
@@ -21,26 +28,49 @@ __device__ inline float gated(float gate, float up) {
   return gate * s * up;
 }
 
-template <class S>
+/// Threads in x walk a row, threads in y walk rows.
+template <class S, bool whole>
 __global__ void __launch_bounds__(kRowThreads) silu_mul_kernel(SiluMul<S> a) {
-  const Index quads = (a.n + 3) / 4;
+  const int n = static_cast<int>(a.n), step = static_cast<int>(blockDim.x) * kPack<S>;
+  const int first = static_cast<int>(blockIdx.x) * kPacksInFlight * step + static_cast<int>(threadIdx.x) * kPack<S>;
   let_next_begin();
   await_previous();
-  for (Index q = Index{blockIdx.x} * blockDim.x + threadIdx.x; q < a.rows * quads; q += Index{gridDim.x} * blockDim.x) {
-    const Index row = q / quads, j = q % quads * 4;
-    const float4 g = load4(a.gate.data + row * a.gate.ld, j, a.n, a.gate.aligned);
-    const float4 u = load4(a.up.data + row * a.up.ld, j, a.n, a.up.aligned);
-    store4(a.y.data + row * a.y.ld, j, a.n, a.y.aligned,
-           make_float4(gated(g.x, u.x), gated(g.y, u.y), gated(g.z, u.z), gated(g.w, u.w)));
+  for (Index row = Index{blockIdx.y} * blockDim.y + threadIdx.y; row < a.rows; row += Index{gridDim.y} * blockDim.y) {
+    Pack<S> gate[kPacksInFlight], up[kPacksInFlight];
+#pragma unroll
+    for (int i = 0; i < kPacksInFlight; ++i) {
+      gate[i] = load_pack<whole>(a.gate + row * a.gate_ld, first + i * step, n);
+      up[i] = load_pack<whole>(a.up + row * a.up_ld, first + i * step, n);
+    }
+#pragma unroll
+    for (int i = 0; i < kPacksInFlight; ++i) {
+      Elements<S> v = widened(gate[i]);
+      const Elements<S> u = widened(up[i]);
+#pragma unroll
+      for (int e = 0; e < kPack<S>; ++e) v.at[e] = gated(v.at[e], u.at[e]);
+      store_pack<whole>(a.y + row * a.y_ld, first + i * step, n, v);
+    }
   }
 }
 
 template <class S>
 void run(const SiluMulArgs& args, Device& device) {
   if (args.rows == 0) return;
-  const SiluMul<S> a{args.rows, args.n, gate_rows<const S>(args.gate), gate_rows<const S>(args.up),
-                     gate_rows<S>(args.y)};
-  launch_overlapping(&silu_mul_kernel<S>, gate_shape(args.rows, args.n), device, a);
+  const SiluMul<S> a{args.rows,
+                     args.n,
+                     static_cast<const S*>(args.gate.data()),
+                     row_stride(args.gate),
+                     static_cast<const S*>(args.up.data()),
+                     row_stride(args.up),
+                     static_cast<S*>(args.y.data()),
+                     row_stride(args.y)};
+  unsigned wide = 8;
+  while (wide < kRowThreads && Index{wide} * kPacksInFlight * kPack<S> < a.n) wide *= 2;
+  const dim3 block(wide, kRowThreads / wide);
+  const dim3 grid(blocks_for(a.n, Index{wide} * kPacksInFlight * kPack<S>),
+                  std::min(blocks_for(a.rows, block.y), 65535U));
+  const bool whole = packed(a.gate, a.gate_ld, a.n) && packed(a.up, a.up_ld, a.n) && packed(a.y, a.y_ld, a.n);
+  launch_overlapping(whole ? &silu_mul_kernel<S, true> : &silu_mul_kernel<S, false>, {grid, block}, device, a);
 }
 
 template <class S>
@@ -48,7 +78,7 @@ KernelRegistration vectors(std::string_view id) {
   return KernelRegistration({.id = id,
                              .arithmetic = {.functions = FunctionLibrary::cuda},
                              .storage = dtype_of<S>,
-                             .summary = "one pass, four elements a thread",
+                             .summary = "one pass, two packs of 16 bytes a thread",
                              .run = &run_typed<SiluMulArgs, &run<S>>});
 }
 

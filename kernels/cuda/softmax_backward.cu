@@ -1,5 +1,5 @@
-// Gradient of softmax, a warp or a block per row.
-#include "kernels/cuda/rows.cuh"
+// Gradient of softmax, a warp or a block a row, which registers hold; what they do not hold is read again.
+#include "kernels/cuda/packs.cuh"
 #include "ops/softmax_backward.hpp"
 
 namespace assay::ASSAY_CUDA_NAMESPACE::of_softmax_backward {
@@ -16,50 +16,83 @@ struct SoftmaxBackward {
   Index dy_ld;
   S* dx;
   Index dx_ld;
-  bool y_aligned, dy_aligned, dx_aligned;
 };
 
-template <class S, int threads>
-__global__ void __launch_bounds__(kRowThreads) softmax_backward_kernel(SoftmaxBackward<S> a) {
-  ASSAY_SHARED(float, scratch, [kRowThreads / 32]);
-  const Index row = own_row<threads>();
+constexpr int kLongRow = 1024;  ///< most threads of a block that has one row
+constexpr int kHeld = 2;        ///< packs of y and of dy that a thread keeps in registers
+
+template <class S>
+__device__ inline float product(const Pack<S>& y, const Pack<S>& dy) {
+  const Elements<S> p = widened(y), g = widened(dy);
+  float even = 0.0f, odd = 0.0f;
+#pragma unroll
+  for (int e = 0; e < kPack<S>; e += 2) even += p.at[e] * g.at[e], odd += p.at[e + 1] * g.at[e + 1];
+  return even + odd;
+}
+
+template <class S, int threads, bool whole>
+__global__ void __launch_bounds__(threads == 32 ? kRowThreads : threads) softmax_backward_kernel(SoftmaxBackward<S> a) {
+  ASSAY_SHARED(float, scratch, [kLongRow / 32]);
+  const Team<threads> team;
+  const Index row = team.number;
+  const int n = static_cast<int>(a.n), first = kPack<S> * team.place, step = kPack<S> * team.size,
+            rest = first + kHeld * step;
+  let_next_begin();
+  await_previous();
   if (row >= a.rows) return;  // whole warps, or no thread of the block
   const S* const y = a.y + row * a.y_ld;
   const S* const dy = a.dy + row * a.dy_ld;
-  const Index first = 4 * own_place<threads>(), step = 4 * row_threads<threads>();
-  float sum = 0.0f;
-  for (Index j = first; j < a.n; j += step) {
-    const float4 g = load4(dy, j, a.n, a.dy_aligned);
-    const float4 p = load4(y, j, a.n, a.y_aligned);
-    sum += p.x * g.x + p.y * g.y + (p.z * g.z + p.w * g.w);
+  Pack<S> held_y[kHeld], held_dy[kHeld];
+#pragma unroll
+  for (int h = 0; h < kHeld; ++h) {
+    held_y[h] = load_pack<whole>(y, first + h * step, n);
+    held_dy[h] = load_pack<whole>(dy, first + h * step, n);
   }
+  float sum = 0.0f;
+#pragma unroll
+  for (int h = 0; h < kHeld; ++h) sum += product(held_y[h], held_dy[h]);
+  for (int j = rest; j < n; j += step) sum += product(load_pack<whole>(y, j, n), load_pack<whole>(dy, j, n));
   sum = reduce_row<threads, Plus>(sum, scratch);
   S* const dx = a.dx + row * a.dx_ld;
-  for (Index j = first; j < a.n; j += step) {
-    const float4 p = load4(y, j, a.n, a.y_aligned), g = load4(dy, j, a.n, a.dy_aligned);
-    store4(dx, j, a.n, a.dx_aligned,
-           make_float4(p.x * (g.x - sum), p.y * (g.y - sum), p.z * (g.z - sum), p.w * (g.w - sum)));
-  }
+  const auto finish = [&](const Pack<S>& of_y, const Pack<S>& of_dy, int j) {
+    Elements<S> p = widened(of_y);
+    const Elements<S> g = widened(of_dy);
+#pragma unroll
+    for (int e = 0; e < kPack<S>; ++e) p.at[e] *= g.at[e] - sum;
+    store_pack<whole>(dx, j, n, p);
+  };
+#pragma unroll
+  for (int h = 0; h < kHeld; ++h) finish(held_y[h], held_dy[h], first + h * step);
+  for (int j = rest; j < n; j += step) finish(load_pack<whole>(y, j, n), load_pack<whole>(dy, j, n), j);
+}
+
+/// A warp a row that its registers hold, else a block with as many warps as hold the row.
+template <class S, bool whole>
+void launch_softmax_backward(const SoftmaxBackward<S>& a, Device& device) {
+  constexpr Index kOfWarp = 32 * kHeld * kPack<S>;
+  const dim3 threads(static_cast<unsigned>(std::min<Index>(kLongRow, (a.n + kOfWarp - 1) / kOfWarp * 32)));
+  if (a.n <= kOfWarp)
+    launch_overlapping(&softmax_backward_kernel<S, 32, whole>,
+                       {dim3(blocks_for(a.rows, kRowThreads / 32)), dim3(kRowThreads)}, device, a);
+  else
+    launch_overlapping(&softmax_backward_kernel<S, kLongRow, whole>, {dim3(static_cast<unsigned>(a.rows)), threads},
+                       device, a);
 }
 
 template <class S>
 void run(const ops::SoftmaxBackwardArgs& args, Device& device) {
-  const Index y_ld = row_stride(args.y), dy_ld = row_stride(args.dy), dx_ld = row_stride(args.dx);
-  const auto* y = static_cast<const S*>(args.y.data());
-  const auto* dy = static_cast<const S*>(args.dy.data());
-  auto* dx = static_cast<S*>(args.dx.data());
+  if (args.rows == 0) return;
   const SoftmaxBackward<S> a{args.rows,
                              args.n,
-                             y,
-                             y_ld,
-                             dy,
-                             dy_ld,
-                             dx,
-                             dx_ld,
-                             rows_aligned(y, y_ld),
-                             rows_aligned(dy, dy_ld),
-                             rows_aligned(dx, dx_ld)};
-  launch_rows(&softmax_backward_kernel<S, 32>, &softmax_backward_kernel<S, kRowThreads>, args.rows, args.n, device, a);
+                             static_cast<const S*>(args.y.data()),
+                             row_stride(args.y),
+                             static_cast<const S*>(args.dy.data()),
+                             row_stride(args.dy),
+                             static_cast<S*>(args.dx.data()),
+                             row_stride(args.dx)};
+  if (packed(a.y, a.y_ld, a.n) && packed(a.dy, a.dy_ld, a.n) && packed(a.dx, a.dx_ld, a.n))
+    launch_softmax_backward<S, true>(a, device);
+  else launch_softmax_backward<S, false>(a, device);
 }
 
 template <class S>
@@ -67,7 +100,7 @@ KernelRegistration add(std::string_view id) {
   return KernelRegistration({.id = id,
                              .arithmetic = {.functions = FunctionLibrary::cuda},
                              .storage = dtype_of<S>,
-                             .summary = "a warp a row of up to 1024 entries, else a block; four entries a thread",
+                             .summary = "a warp or a block a row, which registers hold; 16 bytes a load",
                              .run = &run_typed<ops::SoftmaxBackwardArgs, &run<S>>});
 }
 
