@@ -2,6 +2,7 @@
 #include <cuda_pipeline.h>
 
 #include "kernels/cuda/q4_k.cuh"
+#include "kernels/cuda/q4_k_gemv_digits.cuh"
 #include "kernels/cuda/rows.cuh"
 #include "ops/q4_k_gemv.hpp"
 
@@ -288,6 +289,15 @@ const KernelRegistration warp_per_lot{
          "warps keep 2048 values of x each in registers for all rows of a block; rows through rings of shared memory",
      .run = &run_typed<ops::Q4KGemvArgs, &run>,
      .refuse = &refuse_typed<ops::Q4KGemvArgs, &refuse>}};
+const KernelRegistration digits{
+    {.id = "q4_k_gemv/" ASSAY_CUDA_NAME "/digits",
+     .arithmetic = {.functions = FunctionLibrary::cuda},
+     .summary =
+         "8-bit integer tensor cores (mma.sync m16n8k32): codes times eight digits of x in fixed point, exactly; "
+         "warps keep 256 values of x each in registers for all rows of a block; rows through rings of shared memory",
+     .run = &run_typed<ops::Q4KGemvArgs, &by_digits::run>,
+     .refuse = &refuse_typed<ops::Q4KGemvArgs, &refuse>,
+     .priority = 1}};
 
 }  // namespace
 }  // namespace assay::ASSAY_CUDA_NAMESPACE::of_q4_k_gemv
