@@ -1,8 +1,8 @@
 // Attention with an online softmax: a warp per query, tiles of 64 queries by 64 keys, and tensor cores, 16 queries a
-// warp; and the kernel of attention_wgmma.cuh.
+// warp; and the kernels of attention_wgmma.cuh and attention_wgmma_tf32.cuh.
 #include "ops/attention.hpp"
 
-#include "kernels/cuda/attention_wgmma.cuh"
+#include "kernels/cuda/attention_wgmma_tf32.cuh"
 
 namespace assay::ASSAY_CUDA_NAMESPACE::of_attention {
 namespace {
@@ -282,8 +282,11 @@ KernelRegistration add_mma(std::string_view id) {
 std::optional<std::string> refuse_by_boxes(const AttentionArgs& args) {
   if (auto why = refuse(args)) return why;
   if (auto why = hopper::refuse_device()) return why;
-  return args.q.dtype() == DType::f16 ? by_wgmma::refuse(attention_of<Half>(args))
-                                      : by_wgmma::refuse(attention_of<BFloat16>(args));
+  switch (args.q.dtype()) {
+    case DType::f16: return by_wgmma::refuse(attention_of<Half>(args));
+    case DType::bf16: return by_wgmma::refuse(attention_of<BFloat16>(args));
+    default: return by_wgmma_tf32::refuse(attention_of<float>(args));
+  }
 }
 
 template <class S>
@@ -309,6 +312,25 @@ KernelRegistration add_wgmma(std::string_view id) {
        .limits = &by_wgmma::heads_of_whole_boxes<5>()});
 }
 
+void run_wgmma_tf32(const AttentionArgs& args, Device& device) {
+  by_wgmma_tf32::run(attention_of<float>(args), device);
+}
+
+KernelRegistration add_wgmma_tf32(std::string_view id) {
+  Arithmetic arithmetic = mma_arithmetic<float>();
+  arithmetic.online_tile = by_wgmma_tf32::kKeys;
+  return KernelRegistration(
+      {.id = id,
+       .arithmetic = arithmetic,
+       .storage = DType::f32,
+       .summary = "three products of TF32 for one (wgmma m64n64k8, m64n128k8), 128 queries by 64 keys, values "
+                  "transposed and lower parts written before, a warp that copies and two warpgroups of 64 queries",
+       .run = &run_typed<AttentionArgs, &run_wgmma_tf32>,
+       .refuse = &refuse_typed<AttentionArgs, &refuse_by_boxes>,
+       .priority = 3,
+       .limits = &by_wgmma::heads_of_whole_boxes<5>()});
+}
+
 const KernelRegistration registrations[] = {
     add_warp<float>("attention/" ASSAY_CUDA_NAME "/warp"),
     add_warp<Half>("attention/" ASSAY_CUDA_NAME "/warp_f16"),
@@ -321,6 +343,7 @@ const KernelRegistration registrations[] = {
     add_mma<BFloat16>("attention/" ASSAY_CUDA_NAME "/mma_bf16"),
     add_wgmma<Half>("attention/" ASSAY_CUDA_NAME "/wgmma_f16"),
     add_wgmma<BFloat16>("attention/" ASSAY_CUDA_NAME "/wgmma_bf16"),
+    add_wgmma_tf32("attention/" ASSAY_CUDA_NAME "/wgmma_tf32x3"),
 };
 
 }  // namespace

@@ -1,9 +1,10 @@
 // Gradients of attention from the saved logsumexp: one kernel over queries, one over keys, no atomics. Three versions:
 // by warps (one per row of dq or per key), by tiles of 64 queries and 64 keys, and on tensor cores, where scores stay
-// in registers; and the kernels of attention_backward_wgmma.cuh.
+// in registers; and the kernels of attention_backward_wgmma.cuh and attention_backward_wgmma_tf32.cuh.
 #include "ops/attention_backward.hpp"
 
 #include "kernels/cuda/attention_backward_wgmma.cuh"
+#include "kernels/cuda/attention_backward_wgmma_tf32.cuh"
 
 namespace assay::ASSAY_CUDA_NAMESPACE::of_attention_backward {
 namespace {
@@ -451,6 +452,9 @@ std::optional<std::string> refuse(const AttentionBackwardArgs& args) { return re
 
 template <class S>
 std::optional<std::string> refuse_tensors(const AttentionBackwardArgs& args) {
+  if constexpr (std::is_same_v<S, float>) {
+    if (auto why = by_wgmma_tf32::refuse(attention_of<S>(args))) return why;
+  }
   if (auto why = by_wgmma::refuse(attention_of<S>(args))) return why;
   return by_wgmma::refuse_heads("dy", head_rows<const S>(args.dy), args.d);
 }
@@ -458,7 +462,11 @@ std::optional<std::string> refuse_tensors(const AttentionBackwardArgs& args) {
 std::optional<std::string> refuse_by_boxes(const AttentionBackwardArgs& args) {
   if (auto why = refuse(args)) return why;
   if (auto why = hopper::refuse_device()) return why;
-  return args.q.dtype() == DType::f16 ? refuse_tensors<Half>(args) : refuse_tensors<BFloat16>(args);
+  switch (args.q.dtype()) {
+    case DType::f16: return refuse_tensors<Half>(args);
+    case DType::bf16: return refuse_tensors<BFloat16>(args);
+    default: return refuse_tensors<float>(args);
+  }
 }
 
 /// Throws Unavailable if refuse_tensors does or the device has not compute capability 9.0.
@@ -466,10 +474,16 @@ template <class S>
 void run_wgmma(const AttentionBackwardArgs& args, Device& device) {
   hopper::need_hopper("attention_backward_wgmma", device);
   if (auto why = refuse_tensors<S>(args)) throw Unavailable("attention_backward_wgmma", *why);
-  with_row_sums<S>(args, device, backward_by_wgmma::kTile, [&](const AttentionBackward<S>& p) {
-    if (args.d <= 64) backward_by_wgmma::launch_passes<S, 64>(p, device);
-    else backward_by_wgmma::launch_passes<S, 128>(p, device);
-  });
+  if constexpr (std::is_same_v<S, float>)
+    with_row_sums<S>(args, device, by_wgmma_tf32::kKeys, [&](const AttentionBackward<S>& p) {
+      if (args.d <= 64) backward_by_wgmma_tf32::launch_passes<64>(p, device);
+      else backward_by_wgmma_tf32::launch_passes<128>(p, device);
+    });
+  else
+    with_row_sums<S>(args, device, backward_by_wgmma::kTile, [&](const AttentionBackward<S>& p) {
+      if (args.d <= 64) backward_by_wgmma::launch_passes<S, 64>(p, device);
+      else backward_by_wgmma::launch_passes<S, 128>(p, device);
+    });
 }
 
 template <class S>
@@ -517,8 +531,12 @@ KernelRegistration by_wgmma_of(std::string_view id) {
       {.id = id,
        .arithmetic = arithmetic,
        .storage = dtype_of<S>,
-       .summary = "16-bit tensor cores (wgmma), one pass for dq and one for dk and dv, a warp that copies and two "
-                  "warpgroups of 64 queries or keys, weights and ds stay in registers",
+       .summary =
+           sizeof(S) == 2
+               ? "16-bit tensor cores (wgmma), one pass for dq and one for dk and dv, a warp that copies and two "
+                 "warpgroups of 64 queries or keys, weights and ds stay in registers"
+               : "three products of TF32 for one (wgmma), a pass each for dq, dk and dv, transposed factors and "
+                 "lower parts written before, a warp that copies and two warpgroups of 64 queries or keys",
        .run = &run_typed<AttentionBackwardArgs, &run_wgmma<S>>,
        .refuse = &refuse_typed<AttentionBackwardArgs, &refuse_by_boxes>,
        .priority = 3,
@@ -534,7 +552,8 @@ const KernelRegistration registrations[] = {
     on_tensor_cores<Half>("attention_backward/" ASSAY_CUDA_NAME "/mma_f16"),
     on_tensor_cores<BFloat16>("attention_backward/" ASSAY_CUDA_NAME "/mma_bf16"),
     by_wgmma_of<Half>("attention_backward/" ASSAY_CUDA_NAME "/wgmma_f16"),
-    by_wgmma_of<BFloat16>("attention_backward/" ASSAY_CUDA_NAME "/wgmma_bf16")};
+    by_wgmma_of<BFloat16>("attention_backward/" ASSAY_CUDA_NAME "/wgmma_bf16"),
+    by_wgmma_of<float>("attention_backward/" ASSAY_CUDA_NAME "/wgmma_tf32x3")};
 
 }  // namespace
 }  // namespace assay::ASSAY_CUDA_NAMESPACE::of_attention_backward

@@ -15,10 +15,10 @@
 namespace assay::ASSAY_CUDA_NAMESPACE::backward_by_wgmma {
 
 using namespace attention_backward;
-using by_wgmma::exp2_flushed, by_wgmma::packed_pair;
+using by_wgmma::exp2_flushed, by_wgmma::kGroupThreads, by_wgmma::packed_pair, by_wgmma::Passage;
 
 /// A block keeps kOwnRows rows, 64 for each of kConsumers warpgroups; kTile rows pass at a time.
-constexpr int kOwnRows = 128, kTile = 64, kBox = 64, kTerms = 16, kConsumers = 2, kGroupThreads = 128;
+constexpr int kOwnRows = 128, kTile = 64, kBox = 64, kTerms = 16, kConsumers = 2;
 constexpr int kGroupRows = kOwnRows / kConsumers, kThreads = (1 + kConsumers) * kGroupThreads;
 static_assert(kGroupRows == 64 && kTile == kBox && kBox * 2 == hopper::kRowBytes);
 
@@ -48,32 +48,6 @@ struct Rows {
     const int lane = static_cast<int>(threadIdx.x) % 32, r = row + lane % 16, c = column + lane / 16 * 8;
     mma_detail::load_matrices<false>(
         factor, from + c / kBox * kColumnBytes + r * hopper::kRowBytes + ((c % kBox * 2) ^ (r % 8 * 16)));
-  }
-};
-
-/// Barriers of a block: stage n % kStages is full once the bytes of tile n have arrived, and empty once all warps of the
-/// warpgroups with own rows have used them.
-template <int kStages>
-struct Passage {
-  hopper::Barrier own, full[kStages], empty[kStages];
-
-  __device__ void initialize(int consumers) {
-    hopper::initialize(own, 1);
-    for (int stage = 0; stage < kStages; ++stage) {
-      hopper::initialize(full[stage], 1);
-      hopper::initialize(empty[stage], static_cast<unsigned>(consumers * kGroupThreads / 32));
-    }
-    hopper::fence_proxy_async();
-  }
-  /// Waits until tile n may be copied. Returns the barrier for its bytes.
-  __device__ hopper::Barrier& begin(int n, unsigned bytes) {
-    hopper::wait(empty[n % kStages], static_cast<unsigned>(n / kStages + 1) % 2);
-    hopper::arrive_expecting(full[n % kStages], bytes);
-    return full[n % kStages];
-  }
-  __device__ void await(int n) { hopper::wait(full[n % kStages], static_cast<unsigned>(n / kStages) % 2); }
-  __device__ void release(int n) {
-    if (threadIdx.x % 32 == 0) hopper::arrive(empty[n % kStages]);
   }
 };
 

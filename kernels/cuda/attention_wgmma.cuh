@@ -13,12 +13,14 @@ namespace assay::ASSAY_CUDA_NAMESPACE::by_wgmma {
 
 using attention_query::attend_query, attention_query::seen_by;
 
+constexpr int kGroupThreads = 128;
+
 /// Shared memory holds the queries of a block, then kStages tiles of keys and as many of values. A tile is kD / kBox
 /// boxes of 128 rows by kBox columns.
 template <int kD>
 struct Plan {
   static constexpr int kRows = 128, kKeys = 128, kStages = 2, kBox = 64, kTerms = 16;
-  static constexpr int kConsumers = 2, kGroupThreads = 128, kThreads = (1 + kConsumers) * kGroupThreads;
+  static constexpr int kConsumers = 2, kThreads = (1 + kConsumers) * kGroupThreads;
   static constexpr int kGroupRows = kRows / kConsumers, kConsumerWarps = kConsumers * kGroupThreads / 32;
   static constexpr int kBoxBytes = 128 * hopper::kRowBytes, kTileBytes = kD / kBox * kBoxBytes;
   static constexpr std::size_t kBytes = (1 + 2 * kStages) * kTileBytes + hopper::kSwizzleBytes;
@@ -53,6 +55,32 @@ __device__ inline float exp2_flushed(float x) {
 #endif
 }
 
+/// Barriers of a block: stage n % kStages is full once the bytes of tile n have arrived, and empty once all warps of the
+/// warpgroups with own rows have used them.
+template <int kStages>
+struct Passage {
+  hopper::Barrier own, full[kStages], empty[kStages];
+
+  __device__ void initialize(int consumers) {
+    hopper::initialize(own, 1);
+    for (int stage = 0; stage < kStages; ++stage) {
+      hopper::initialize(full[stage], 1);
+      hopper::initialize(empty[stage], static_cast<unsigned>(consumers * kGroupThreads / 32));
+    }
+    hopper::fence_proxy_async();
+  }
+  /// Waits until tile n may be copied. Returns the barrier for its bytes.
+  __device__ hopper::Barrier& begin(int n, unsigned bytes) {
+    hopper::wait(empty[n % kStages], static_cast<unsigned>(n / kStages + 1) % 2);
+    hopper::arrive_expecting(full[n % kStages], bytes);
+    return full[n % kStages];
+  }
+  __device__ void await(int n) { hopper::wait(full[n % kStages], static_cast<unsigned>(n / kStages) % 2); }
+  __device__ void release(int n) {
+    if (threadIdx.x % 32 == 0) hopper::arrive(empty[n % kStages]);
+  }
+};
+
 /// Two numbers, rounded to nearest, in one register.
 template <class S>
 __device__ inline unsigned packed_pair(float low, float high) {
@@ -65,6 +93,83 @@ __device__ inline unsigned packed_pair(float low, float high) {
   return mma_detail::packed<S>(low, high);
 #endif
 }
+
+/// Puts -INFINITY in place of scores of keys, the first of which is first_key, that the two rows of a lane do not see.
+template <int count>
+__device__ inline void hide_keys(float (&scores)[count], const int (&seen)[2], int first_key) {
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    const int own = seen[half] - first_key - output_column(0);
+#pragma unroll
+    for (int n = 0; n < count / 4; ++n)
+#pragma unroll
+      for (int e = 0; e < 2; ++e)
+        if (8 * n + e >= own) scores[4 * n + 2 * half + e] = -INFINITY;
+  }
+}
+
+/// The softmax of two rows of a lane, eight apart, whose scores come in tiles. `flushes`: weights below 2^-126 are zero.
+template <bool flushes>
+struct Softmax {
+  float scale;  ///< times log2 e
+  float largest[2] = {-INFINITY, -INFINITY}, total[2] = {}, factor[2] = {};
+
+  /// Scores become weights in place; `factor` is for the sums of earlier tiles.
+  template <int count>
+  __device__ void weigh(float (&scores)[count]) {
+    const auto power = [](float x) { return flushes ? exp2_flushed(x) : exp2f(x); };
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      float grown = largest[half];
+#pragma unroll
+      for (int n = 0; n < count / 4; ++n)
+        grown = fmaxf(grown, fmaxf(scores[4 * n + 2 * half], scores[4 * n + 2 * half + 1]));
+      grown = across_row<Larger>(grown);
+      const float shift = grown == -INFINITY ? 0.0f : grown * scale;
+      factor[half] = power(fmaf(largest[half], scale, -shift));
+      largest[half] = grown;
+      total[half] *= factor[half];
+#pragma unroll
+      for (int n = 0; n < count / 4; ++n)
+#pragma unroll
+        for (int e = 4 * n + 2 * half; e < 4 * n + 2 * half + 2; ++e) {
+          scores[e] = power(fmaf(scores[e], scale, -shift));
+          total[half] += scores[e];
+        }
+    }
+  }
+  template <int count>
+  __device__ void rescale(float (&sums)[count]) const {
+#pragma unroll
+    for (int e = 0; e < count; ++e) sums[e] *= factor[e / 2 % 2];
+  }
+  /// Stores outputs and logsumexp of the 16 rows of a warp from row0 on. Rows with NaN or Inf are computed one by one.
+  template <class S, int count>
+  __device__ void store(const Attention<S>& a, int b, int h, int row0, const float (&sums)[count]) {
+    const int s = static_cast<int>(a.s);
+    bool nothing[2];
+    float tiled[count / 4][4], divisor[2];
+#pragma unroll
+    for (int e = 0; e < count; ++e) tiled[e / 4][e % 4] = sums[e];
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      total[half] = across_row<Plus>(total[half]);
+      nothing[half] = largest[half] == -INFINITY && total[half] == 0.0f;
+      divisor[half] = nothing[half] ? 0.0f : 1.0f / total[half];
+    }
+    const std::uint64_t nonfinite_mask = nonfinite_rows(tiled, divisor);
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const int r = output_row(2 * half), row = row0 + r;
+      if (row >= s || is_nonfinite_row(nonfinite_mask, r)) continue;
+      store_outputs(a.y.at(b, row, h), tiled, half, divisor[half], a.d);
+      if (threadIdx.x % 4 == 0)
+        *a.logsumexp.at(b, row, h) = nothing[half] ? -INFINITY : (largest[half] * scale + log2f(total[half])) * kLn2;
+    }
+    for (int r = 0; r < 16; ++r)
+      if (is_nonfinite_row(nonfinite_mask, r) && row0 + r < s) attend_query(a, b, h, row0 + r);
+  }
+};
 
 /// Rows of a block are queries of one head. Stage s of keys (values) is full once its bytes have arrived, and empty once
 /// all warps of the consumers have multiplied it. The first thread of the block copies; its warpgroup's registers go to
@@ -101,7 +206,7 @@ __global__ void __launch_bounds__(Plan<kD>::kThreads, 1)
   }
   __syncthreads();
 
-  if (threadIdx.x < Tiles::kGroupThreads) {
+  if (threadIdx.x < kGroupThreads) {
     hopper::release_registers<24>();
     if (threadIdx.x > 0 || tiles == 0) return;
     const int g = h / static_cast<int>(a.group);
@@ -120,15 +225,15 @@ __global__ void __launch_bounds__(Plan<kD>::kThreads, 1)
   }
 
   hopper::take_registers<240>();
-  const int consumer = static_cast<int>(threadIdx.x) / Tiles::kGroupThreads - 1, y = consumer * Tiles::kGroupRows;
-  const int warp = static_cast<int>(threadIdx.x) % Tiles::kGroupThreads / 32;
+  const int consumer = static_cast<int>(threadIdx.x) / kGroupThreads - 1, y = consumer * Tiles::kGroupRows;
+  const int warp = static_cast<int>(threadIdx.x) % kGroupThreads / 32;
   const bool releases = threadIdx.x % 32 == 0;
   const int row0 = block_row + y + 16 * warp;
   const int seen[2] = {keys_of(row0 + output_row(0)), keys_of(row0 + output_row(2))};
   // Tiles that all rows of the warpgroup see need no mask.
   const int least = block_row + y + Tiles::kGroupRows <= s ? keys_of(block_row + y) : 0;
-  const float scale = a.scale * kLog2E;
-  float sums[kD / 2] = {}, scores[kKeys / 2], largest[2] = {-INFINITY, -INFINITY}, total[2] = {}, factor[2];
+  Softmax<true> softmax{a.scale * kLog2E};
+  float sums[kD / 2] = {}, scores[kKeys / 2];
   unsigned weights[kKeys / Tiles::kTerms][4];
 
   const auto await = [](hopper::Barrier* full, int tile) {
@@ -148,49 +253,18 @@ __global__ void __launch_bounds__(Plan<kD>::kThreads, 1)
   };
   // Scores become weights in place.
   const auto weigh = [&](int tile) {
-    if (least < (tile + 1) * kKeys) {
-#pragma unroll
-      for (int half = 0; half < 2; ++half) {
-        const int own = seen[half] - tile * kKeys - output_column(0);
-#pragma unroll
-        for (int n = 0; n < kKeys / 8; ++n)
-#pragma unroll
-          for (int e = 0; e < 2; ++e)
-            if (8 * n + e >= own) scores[4 * n + 2 * half + e] = -INFINITY;
-      }
-    }
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      float grown = largest[half];
-#pragma unroll
-      for (int n = 0; n < kKeys / 8; ++n)
-        grown = fmaxf(grown, fmaxf(scores[4 * n + 2 * half], scores[4 * n + 2 * half + 1]));
-      grown = across_row<Larger>(grown);
-      const float shift = grown == -INFINITY ? 0.0f : grown * scale;
-      factor[half] = exp2_flushed(fmaf(largest[half], scale, -shift));
-      largest[half] = grown;
-      total[half] *= factor[half];
-#pragma unroll
-      for (int n = 0; n < kKeys / 8; ++n)
-#pragma unroll
-        for (int e = 4 * n + 2 * half; e < 4 * n + 2 * half + 2; ++e) {
-          scores[e] = exp2_flushed(fmaf(scores[e], scale, -shift));
-          total[half] += scores[e];
-        }
-    }
+    if (least < (tile + 1) * kKeys) hide_keys(scores, seen, tile * kKeys);
+    softmax.weigh(scores);
   };
   const auto pack = [&] {
 #pragma unroll
     for (int e = 0; e < kKeys / 2; e += 2) weights[e / 8][e / 2 % 4] = packed_pair<S>(scores[e], scores[e + 1]);
   };
-  const auto rescale = [&] {
-#pragma unroll
-    for (int e = 0; e < kD / 2; ++e) sums[e] *= factor[e / 2 % 2];
-  };
+  const auto rescale = [&] { softmax.rescale(sums); };
 
   if (tiles > 0) {
     // The warpgroups issue products in turn: one computes a softmax while the other multiplies.
-    constexpr unsigned kTurn = 1, kConsumerThreads = Tiles::kConsumers * Tiles::kGroupThreads;
+    constexpr unsigned kTurn = 1, kConsumerThreads = Tiles::kConsumers * kGroupThreads;
     const auto own_turn = kTurn + static_cast<unsigned>(consumer),
                others_turn = kTurn + 1 - static_cast<unsigned>(consumer);
     hopper::wait(q_full[0], 0);
@@ -224,27 +298,7 @@ __global__ void __launch_bounds__(Plan<kD>::kThreads, 1)
     hopper::complete_products(sums);
   }
 
-  bool nothing[2];
-  float tiled[kD / 8][4], divisor[2];
-#pragma unroll
-  for (int e = 0; e < kD / 2; ++e) tiled[e / 4][e % 4] = sums[e];
-#pragma unroll
-  for (int half = 0; half < 2; ++half) {
-    total[half] = across_row<Plus>(total[half]);
-    nothing[half] = largest[half] == -INFINITY && total[half] == 0.0f;
-    divisor[half] = nothing[half] ? 0.0f : 1.0f / total[half];
-  }
-  const std::uint64_t nonfinite_mask = nonfinite_rows(tiled, divisor);
-#pragma unroll
-  for (int half = 0; half < 2; ++half) {
-    const int r = output_row(2 * half), row = row0 + r;
-    if (row >= s || is_nonfinite_row(nonfinite_mask, r)) continue;
-    store_outputs(a.y.at(b, row, h), tiled, half, divisor[half], a.d);
-    if (threadIdx.x % 4 == 0)
-      *a.logsumexp.at(b, row, h) = nothing[half] ? -INFINITY : (largest[half] * scale + log2f(total[half])) * kLn2;
-  }
-  for (int r = 0; r < 16; ++r)
-    if (is_nonfinite_row(nonfinite_mask, r) && row0 + r < s) attend_query(a, b, h, row0 + r);
+  softmax.store(a, b, h, row0, sums);
 }
 
 /// The steps of the rows' axes behind d. An axis of extent 1 has step 0, which no tensor map takes.
