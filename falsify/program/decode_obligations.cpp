@@ -27,10 +27,6 @@ class InDouble {
  public:
   InDouble(const SystemTrial& trial, Index capacity) : trial_(trial), c_(trial.block()), capacity_(capacity) {
     c_.config.trains = false;
-    if (c_.config.weights != WeightFormat::q4_k) return;
-    // It multiplies one row. All rows at once take the weights as they are decoded, with adapters in another order.
-    c_.config.adapters.on.clear();
-    weights_ = whole_weights(c_, decode_program(c_.config, 1, capacity).program);
   }
 
   void reset() { length_ = 0; }
@@ -73,7 +69,6 @@ class InDouble {
   std::vector<double> whole(std::span<const std::int32_t> ids) const {
     BlockCase c = c_;
     c.config.decodes = false;
-    if (!weights_.empty()) c.config.weights = WeightFormat::f32;
     const Index s = std::ssize(ids);
     Builder b;
     const Sequences all = sequences(b, c.config, s);
@@ -84,8 +79,7 @@ class InDouble {
     const Plan where = plan(p);
     Execution<double> run(p, where, std::nan(""));
     for (const Parameter& parameter : p.parameters) {
-      const auto weight = weights_.find(parameter.name);
-      write(run[parameter.value], weight == weights_.end() ? numbers_of(c, p, parameter.value) : weight->second);
+      write(run[parameter.value], numbers_of(c, p, parameter.value));
       if (parameter.scales) write(run[parameter.scales], numbers_of(c, p, parameter.scales));
     }
     std::vector<double> places(ids.size());
@@ -101,7 +95,6 @@ class InDouble {
   const SystemTrial& trial_;
   BlockCase c_;
   Index capacity_, length_ = 0;
-  Numbers weights_;  ///< those in q4_k, as they are decoded
   std::map<std::pair<std::size_t, bool>, std::vector<double>> caches_;
 };
 
@@ -109,7 +102,7 @@ class InDouble {
 class OnDevice {
  public:
   OnDevice(const SystemTrial& trial, Index batch, Index capacity)
-      : decoder(trial.block().config, {.batch = batch, .capacity = capacity, .chunk = chunk(trial.block())}, trial.on(),
+      : decoder(trial.block().config, {.batch = batch, .capacity = capacity, .chunk = trial.block().s}, trial.on(),
                 trial.options()) {
     Session& session = decoder.session();
     const Program& program = session.program();
@@ -128,9 +121,6 @@ class OnDevice {
   }
 
   Decoder decoder;
-
- private:
-  static Index chunk(const BlockCase& c) { return c.config.weights == WeightFormat::q4_k ? 0 : c.s; }
 };
 
 /// The logits behind the last of these tokens by the equations, and how far the decoder's may be off: its tokens came as
@@ -275,7 +265,7 @@ Outcome whole_prompt(const SystemTrial& trial) {
   for (const bool chunks : {false, true}) {  // the second prompt finds the caches of the first
     const Tokens ids = draw_tokens(c, random, n);
     const std::vector<double> want = model.whole(ids);
-    const Index prompt = chunks && c.config.weights != WeightFormat::q4_k ? random.between(2, n - 1) : 0;
+    const Index prompt = chunks ? random.between(2, n - 1) : 0;
     model.reset();
     for (Index at = 0, to = 0; at < n; at = to) {
       to = at < prompt ? random.between(std::min(at + 2, prompt), prompt) : at + 1;

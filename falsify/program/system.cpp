@@ -267,7 +267,7 @@ std::vector<System> make_systems() {
                                       "embedding",     "gemv",         "global_grad_norm", "linear",
                                       "lora_linear",   "matmul",       "matmul_nt",        "mean_pool",
                                       "nf4_matmul_nt", "q4_k_gemv",    "residual_add",     "rmsnorm",
-                                      "rope",          "scale",        "silu_mul"})
+                                      "rope",          "scale",        "q4_k_matmul_nt",   "silu_mul"})
     if (lacks(name)) return {};
   std::vector<System> all;
   for (const BlockPart part : {BlockPart::attention, BlockPart::layer, BlockPart::feed_forward, BlockPart::loss,
@@ -402,8 +402,6 @@ BlockCase block_of(const System& system, const Case& c) {
     t.largest_buffer = static_cast<std::size_t>(
         (part + 1) * row_bytes(is_packed(t.weights) ? WeightFormat::f32 : t.weights, t.hidden));
   t.trains = !decodes && (given.param("frozen", 0) == 0 || t.adapters.on.empty()) && trains == 0 && !in_16_bits(b);
-  if (t.weights == WeightFormat::q4_k && b.rows() > 1)
-    fail(fmt::format("q4_k multiplies one row, and there are {}", b.rows()));
   check(t);
   if (system.part == BlockPart::training && in_16_bits(b) && t.adapters.on.empty()) fail("nothing trains");
   if (system.part != BlockPart::step) return b;
@@ -448,7 +446,7 @@ std::vector<std::pair<std::string_view, Case>> mutated_cases(const System& syste
   number(system, chunk, "s") = 2, number(system, chunk, "capacity") = 8;
   number(system, chunk, "hidden") = 20;  // more than the queries have
   set_param(system, nf4, "weights", 1), set_param(system, q4_k, "weights", 2);
-  number(system, q4_k, "batch") = 1, number(system, nf4, "part") = 3;
+  number(system, nf4, "part") = 3;
   return {{"", one}, {"chunk", chunk}, {"nf4", nf4}, {"q4_k", q4_k}};
 }
 

@@ -13,9 +13,7 @@ namespace assay::falsify {
 namespace q4_k_gemv {
 namespace {
 
-using q4_k::Block;
 using q4_k::kBytes;
-using q4_k::kSubBlocks;
 using q4_k::kValues;
 
 struct Parts {
@@ -24,34 +22,6 @@ struct Parts {
   std::vector<float>& x;
 };
 Parts parts_of(Problem& problem) { return {problem.dims[0], problem.dims[1], problem.values[0], problem.values[1]}; }
-
-/// Makes weights -1, 0, 1, at most `most` of them nonzero in a row.
-void make_selectors(const Parts& p, Index most, Random& random) {
-  q4_k::for_each_block(p.blocks, p.rows, p.k, [](Block block, Index, Index) {
-    block.set_d(to_half(1));
-    block.set_dmin(to_half(1));
-    for (Index b = 0; b < kSubBlocks; ++b) block.set_scale(b, {1, 1});
-    for (Index i = 0; i < kValues; ++i) block.set_code(i, 1);
-  });
-  for (Index row = 0; row < p.rows; ++row)
-    for (Index n = std::min(most, p.k); n > 0; --n) {
-      const auto at = most == 1 ? static_cast<Index>(random.below(static_cast<std::uint64_t>(p.k))) : n - 1;
-      q4_k::block_of(p.blocks, p.k, row, at / kValues)
-          .set_code(at % kValues, most == 1 ? 2 : static_cast<unsigned>(random.below(3)));
-    }
-}
-
-/// Makes an x that selects weights: -1, 0, 1 at most 16384 times (integers below 2^10: sums below 2^24), or once.
-void make_selecting(const Parts& p, bool once, Random& random) {
-  std::ranges::fill(p.x, 0.0F);
-  if (once) {
-    const auto chosen = random.below(p.x.size());
-    p.x[chosen] = static_cast<float>(random.sign());
-    return;
-  }
-  const Index step = (p.k + 16383) / 16384;
-  for (Index i = 0; i < p.k; i += step) p.x[static_cast<std::size_t>(i)] = static_cast<float>(random.below(3)) - 1;
-}
 
 Problem with_elements(const Trial& trial) {
   std::vector<Index> dims = trial.the_case().dims;
@@ -62,17 +32,9 @@ Problem with_elements(const Trial& trial) {
 }  // namespace
 }  // namespace q4_k_gemv
 
-/// For exact strategies: 12-bit integers selected by weights, integer weights selected by x, or one weight of full
-/// precision.
 void q4_k_gemv::make_inputs(Problem& problem, Strategy strategy, Random& random) {
   const Parts p = parts_of(problem);
-  const auto kind = random.below(3);
-  q4_k::make_blocks(p.blocks, p.rows, p.k, is_exact(strategy) && kind == 2 ? Strategy::directed : strategy, random);
-  if (strategy == Strategy::nonfinite && random.chance(0.4))  // 0 * Inf, with no other NaN present
-    for (float& x : p.x) x = static_cast<float>(0 * random.sign());
-  if (!is_exact(strategy) || p.k == 0) return;
-  if (kind == 0) make_selectors(p, strategy == Strategy::exact_integers ? 4096 : 1, random);
-  else make_selecting(p, kind == 2 || strategy == Strategy::one_hot, random);
+  q4_k::make_product(p.blocks, p.rows, p.x, 1, p.k, strategy, random);
 }
 
 Outcome q4_k_gemv::columns(Trial& trial) {
@@ -175,21 +137,6 @@ Outcome q4_k_gemv::large(Trial& trial) {
   return trial.against_oracle(trial.exact_tier(), problem, trial.run(problem));
 }
 
-namespace q4_k_gemv {
-namespace {
-
-/// Makes every weight 1.
-void ones(Problem& p) {
-  q4_k::for_each_block(p.values[0], p.dims[0], p.dims[1], [](q4_k::Block block, Index, Index) {
-    block.set_d(to_half(1));
-    for (Index b = 0; b < q4_k::kSubBlocks; ++b) block.set_scale(b, {1, 0});
-    for (Index i = 0; i < q4_k::kValues; ++i) block.set_code(i, 1);
-  });
-}
-
-}  // namespace
-}  // namespace q4_k_gemv
-
 audit::Subject q4_k_gemv::audited() {
   return {.sums = {{.says = "y[0] over k",
                     .terms = audit::Terms::values,
@@ -197,7 +144,7 @@ audit::Subject q4_k_gemv::audited() {
                     .count = 256,
                     .left = {1},
                     .result = {2},
-                    .background = &ones}}};
+                    .background = [](Problem& p) { q4_k::make_ones(p.values[0], p.dims[0], p.dims[1]); }}}};
 }
 
 }  // namespace assay::falsify

@@ -46,9 +46,12 @@
 #define STORE4_C(x) STORE4(x)
 #endif
 
-// B_NF4 makes B a matrix in NF4 codes.
+// B_NF4 and B_Q4_K make B a matrix in that format.
+#if defined(B_NF4) || defined(B_Q4_K)
+#define B_PACKED
+#endif
 layout(set = 0, binding = 0) readonly buffer A { STORED_A a[]; };
-#ifndef B_NF4
+#ifndef B_PACKED
 layout(set = 0, binding = 1) readonly buffer B { STORED_B b[]; };
 #endif
 #ifdef AFFINE
@@ -78,8 +81,10 @@ layout(push_constant) uniform Push {
   float codebook[16];
 #endif
 };
-#ifdef B_NF4
+#if defined(B_NF4)
 #include "nf4_operand.glsl"
+#elif defined(B_Q4_K)
+#include "q4_k_operand.glsl"
 #endif
 #ifdef AFFINE
 layout(set = 0, binding = 3) readonly buffer Addend { STORED addend[]; };

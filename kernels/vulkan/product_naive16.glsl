@@ -34,9 +34,9 @@ float load_b(uint p, uint column) {
   }
   p -= low_terms;
 #endif
-#if defined(B_NF4) && B_TRANSPOSED
+#if defined(B_PACKED) && B_TRANSPOSED
   return weight(column, p);
-#elif defined(B_NF4)
+#elif defined(B_PACKED)
   return weight(p, column);
 #elif B_TRANSPOSED
   return LOADED_B(b[b_first + column * b_ld + p]);
@@ -53,7 +53,7 @@ void main() {
   const uint lx = gl_LocalInvocationID.x, ly = gl_LocalInvocationID.y;
   const uint row = gl_WorkGroupID.y * 16 + ly, column = gl_WorkGroupID.x * 16 + lx;
   float sum = 0;
-#ifdef B_NF4
+#ifdef B_PACKED
   load_table();
 #endif
   for (uint p0 = 0; p0 < k; p0 += 16) {

@@ -10,7 +10,7 @@ layout(local_size_x = 16, local_size_y = 16) in;
 // of them, 16 or 8 bytes.
 layout(constant_id = 0) const bool VECTOR = false;
 layout(set = 0, binding = 0) readonly buffer A4 { STORED4_A a4[]; };
-#ifndef B_NF4
+#ifndef B_PACKED
 layout(set = 0, binding = 1) readonly buffer B4 { STORED4_B b4[]; };
 #endif
 #ifdef AFFINE
@@ -83,7 +83,7 @@ DEFINE_FETCH_A(fetch_a, m, k)
 #define STORE_A(v) ALONG_P_STORE(tile_a, v)
 #endif
 #if B_TRANSPOSED
-#ifdef B_NF4
+#ifdef B_PACKED
 #define fetch_b(r, s) weight4(r, s, n, k)
 #elif defined(ADAPTER)
 DEFINE_FETCH(fetch_factor, factor, factor4, VECTOR_ADAPTER, UNCHANGED, UNCHANGED, factor_first, factor_ld, n, rank)
@@ -98,7 +98,7 @@ DEFINE_FETCH_B(fetch_b, n, k)
 #define FETCH_B(p0) ALONG_P_FETCH(fetch_b, column0, p0)
 #define STORE_B(v) ALONG_P_STORE(tile_b, v)
 #else
-#ifdef B_NF4
+#ifdef B_PACKED
 #define fetch_b(r, s) weight4(r, s, k, n)
 #elif defined(ADAPTER)
 DEFINE_FETCH(fetch_factor, factor, factor4, VECTOR_ADAPTER, UNCHANGED, UNCHANGED, factor_first, factor_ld, rank, n)
@@ -139,7 +139,7 @@ void main() {
   const uint row0 = gl_WorkGroupID.y * BLOCK, column0 = gl_WorkGroupID.x * BLOCK;
   vec4 sum[4 * S * S];  // [square row][row in it][square column]
   [[unroll]] for (uint i = 0; i < 4 * S * S; ++i) sum[i] = vec4(0);
-#ifdef B_NF4
+#ifdef B_PACKED
   load_table();
 #endif
   vec4 next_a = FETCH_A(0), next_b = FETCH_B(0);

@@ -102,6 +102,7 @@ constexpr Unmet kUnmet[] = {
     {"vulkan/attention/own_scale", "a scale that is not 1 / sqrt(d), a factor that is not 1"},
     {"cpu/residual_add/alpha_in_half", "a scale that is not 1 / sqrt(d), a factor that is not 1"},
     {"cpu/residual_add/both_scaled", "a scale that is not 1 / sqrt(d), a factor that is not 1"},
+    {"cuda-host/linear/wgmma_tf32x3_every_other_tile", "sums over more than one tile of terms"},
     {"cuda-host/residual_add/alpha_ignored", "a scale that is not 1 / sqrt(d), a factor that is not 1"},
     {"cuda-host/residual_add/alpha_on_skip", "a scale that is not 1 / sqrt(d), a factor that is not 1"},
     {"vulkan/residual_add/alpha_ignored", "a scale that is not 1 / sqrt(d), a factor that is not 1"},
@@ -139,14 +140,19 @@ TEST_P(CheckedRuns, NameTheStepWhoseKernelIsWrong) {
       for (const Kernel& mutant : kernels()) {
         if (mutant.role != KernelRole::mutant || mutant.backend != GetParam() || mutant.op != step.op->name) continue;
         if (mutant.storage != DType::f32 || !computes_in_its_place(mutant)) continue;
-        bool& found = faults[mutant.id];
-        if (found) continue;
+        if (const auto known = faults.find(mutant.id); known != faults.end() && known->second) continue;
         std::size_t chosen = 0;
-        Session session(d.program, *device_,
-                        {.choose = [&](const Step&) { return chosen++ == s ? &mutant : nullptr; }});
-        set_all(session, c);
-        session.run();  // gradients are not zero then
-        const CheckedRun run = check_steps(session);
+        std::optional<Session> session;
+        try {
+          session.emplace(d.program, *device_,
+                          SessionOptions{.choose = [&](const Step&) { return chosen++ == s ? &mutant : nullptr; }});
+          set_all(*session, c);
+          session->run();  // gradients are not zero then
+        } catch (const Unavailable&) {
+          continue;  // the kernel refuses such rows
+        }
+        bool& found = faults[mutant.id];
+        const CheckedRun run = check_steps(*session);
         if (!run.fault) continue;
         found = true;
         EXPECT_EQ(run.fault->step, s) << mutant.id;

@@ -193,11 +193,11 @@ TEST_P(Decoders, AreTheWholeModelInEveryFormat) {
     TransformerConfig c = two_layers();
     c.weights = format;
     const std::vector<std::int32_t> ids = tokens(7, c.vocabulary);
-    const std::ptrdiff_t chunk = format == WeightFormat::q4_k ? 1 : 3;
+    constexpr std::ptrdiff_t chunk = 3;
     Decoder decoder(c, {.capacity = 8, .chunk = chunk}, *device_);
     set_weights(decoder.session());
     Chain<Bounded> bounded(c, 1, 11, &decoder);
-    for (auto at = ids.begin(); ids.end() - at > chunk && chunk > 1; at += chunk) bounded.append({at, at + chunk});
+    for (auto at = ids.begin(); ids.end() - at > chunk; at += chunk) bounded.append({at, at + chunk});
     std::vector<Bounded> want;
     for (auto i = static_cast<std::size_t>(bounded.lengths[0]); i < ids.size(); ++i) want = bounded.append({ids[i]});
     const std::span<const float> got = decoder.prompt(0, ids);
@@ -280,7 +280,7 @@ TEST_P(Decoders, TablesAndHeadsAreInPartsThatADeviceBinds) {
       TransformerConfig c = two_layers();
       c.tied_head = tied, c.weights = format, c.vocabulary = 8;
       const std::vector<std::int32_t> ids{0, 2, 3, 5, 7, 6};
-      const DecoderOptions options{.capacity = 8, .chunk = format == WeightFormat::q4_k ? 0 : 2};
+      const DecoderOptions options{.capacity = 8, .chunk = 2};
       Decoder whole(c, options, *device_);
       // Four rows of the table, of which one is zeros.
       c.largest_buffer =
@@ -375,9 +375,6 @@ TEST(DecoderErrors, AreOneSentence) {
   EXPECT_EQ(refusal([&] { decoder.step(four); }), "ids: 4 for 1 sequences; give one for each, or kNone");
   EXPECT_EQ(refusal([&] { decoder.reset(1); }), "sequence 1: there are 1; count from 0");
   EXPECT_EQ(refusal([&] { decoder.prompt(0, {}); }), "prompt: it has no token; give one or more");
-  c.weights = WeightFormat::q4_k;
-  EXPECT_EQ(refusal([&] { decode_program(c, 2, 8); }).substr(0, 63),
-            "transformer: weights: q4_k multiplies one row, and there are 2;");
   c.causal = false;
   EXPECT_EQ(refusal([&] { decode_program(c, 1, 8); }).substr(0, 45), "transformer: causal: an encoder's tokens see ");
 }

@@ -237,8 +237,9 @@ TEST_P(Runs, OnTheCpuTakeNothingFromTheHeap) {
 }
 
 /// Kernels that allocate while a program is recorded, on cuda-host in each run: the recording holds it.
-const std::set<std::string_view> kAllocate{"attention_decode", "attention_backward", "lora_linear_backward", "rope",
-                                           "rope_backward",    "column_sum",         "rmsnorm_backward"};
+const std::set<std::string_view> kAllocate{
+    "attention", "attention_decode", "attention_backward", "lora_linear_backward",
+    "rope",      "rope_backward",    "column_sum",         "rmsnorm_backward"};
 
 TEST_P(Runs, OfOtherBackEndsAllocateForKernelsThatAreKnown) {
   if (device_->backend() == Backend::cpu) GTEST_SKIP() << "none of its kernels allocates";

@@ -157,6 +157,13 @@ TEST(TrainingStep, AFrozenBaseStaysAndEveryAdapterMoves) {
   }
 }
 
+TEST(TrainingStep, ABaseInQ4KPassesNoGradientOn) {
+  ClassifierConfig c = small();
+  c.model.trains = false, c.model.adapters = {{Projection::q}, 2, 8}, c.model.weights = WeightFormat::q4_k;
+  const std::string why = refusal([&] { on_cpu(c); });
+  EXPECT_NE(why.find("(q4_k_matmul_nt), which has none: the contract names no call for it; "), why.npos) << why;
+}
+
 TEST(TrainingStep, AGradientThatIsNotFiniteSkipsTheStep) {
   Trainer trainer = on_cpu();
   initialize(trainer.session(), 7);

@@ -208,7 +208,8 @@ TEST(TransformerParameters, HaveOneOrder) {
   const auto any = [](const Parameter&) { return true; };
   EXPECT_EQ(names(Block({"", c, Part::loss}).builder.program(), any), model);
   c.trains = false;
-  for (const WeightFormat format : {WeightFormat::f32, WeightFormat::nf4}) {  // by other operations, in the same order
+  // By other operations, in the same order.
+  for (const WeightFormat format : {WeightFormat::f32, WeightFormat::nf4, WeightFormat::q4_k}) {
     c.weights = format;
     EXPECT_EQ(names(Block({"", c, Part::loss}).builder.program(), any), model);
   }

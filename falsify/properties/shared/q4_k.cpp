@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <span>
 
 namespace assay::falsify::q4_k {
 
@@ -115,6 +116,59 @@ void make_blocks(std::vector<float>& bytes, Index rows, Index k, Strategy strate
     if (random.chance(0.5)) block.set_d(planted);
     else block.set_dmin(planted);
   }
+}
+
+namespace {
+
+/// Makes weights -1, 0, 1, at most `most` of them nonzero in a row.
+void make_selectors(std::vector<float>& blocks, Index rows, Index k, Index most, Random& random) {
+  for_each_block(blocks, rows, k, [](Block block, Index, Index) {
+    block.set_d(to_half(1));
+    block.set_dmin(to_half(1));
+    for (Index b = 0; b < kSubBlocks; ++b) block.set_scale(b, {1, 1});
+    for (Index i = 0; i < kValues; ++i) block.set_code(i, 1);
+  });
+  for (Index row = 0; row < rows; ++row)
+    for (Index n = std::min(most, k); n > 0; --n) {
+      const auto at = most == 1 ? static_cast<Index>(random.below(static_cast<std::uint64_t>(k))) : n - 1;
+      block_of(blocks, k, row, at / kValues)
+          .set_code(at % kValues, most == 1 ? 2 : static_cast<unsigned>(random.below(3)));
+    }
+}
+
+/// Makes a row of x that selects weights: -1, 0, 1 at most 16384 times (integers below 2^10: sums below 2^24), or once.
+void make_selecting(std::span<float> x, bool once, Random& random) {
+  std::ranges::fill(x, 0.0F);
+  if (once) {
+    const auto chosen = random.below(x.size());
+    x[chosen] = static_cast<float>(random.sign());
+    return;
+  }
+  const std::size_t step = (x.size() + 16383) / 16384;
+  for (std::size_t i = 0; i < x.size(); i += step) x[i] = static_cast<float>(random.below(3)) - 1;
+}
+
+}  // namespace
+
+void make_product(std::vector<float>& blocks, Index rows, std::vector<float>& x, Index x_rows, Index k,
+                  Strategy strategy, Random& random) {
+  const auto kind = random.below(3);
+  make_blocks(blocks, rows, k, is_exact(strategy) && kind == 2 ? Strategy::directed : strategy, random);
+  if (strategy == Strategy::nonfinite && random.chance(0.4))  // 0 * Inf, with no other NaN present
+    for (float& element : x) element = static_cast<float>(0 * random.sign());
+  if (!is_exact(strategy) || k == 0) return;
+  if (kind == 0) return make_selectors(blocks, rows, k, strategy == Strategy::exact_integers ? 4096 : 1, random);
+  for (Index i = 0; i < x_rows; ++i)
+    make_selecting(std::span(x).subspan(static_cast<std::size_t>(i * k), static_cast<std::size_t>(k)),
+                   kind == 2 || strategy == Strategy::one_hot, random);
+}
+
+void make_ones(std::vector<float>& bytes, Index rows, Index k) {
+  for_each_block(bytes, rows, k, [](Block block, Index, Index) {
+    block.set_d(to_half(1));
+    for (Index b = 0; b < kSubBlocks; ++b) block.set_scale(b, {1, 0});
+    for (Index i = 0; i < kValues; ++i) block.set_code(i, 1);
+  });
 }
 
 void scramble_padding(std::vector<float>& bytes, Index rows, Index k, Random& random) {

@@ -52,6 +52,13 @@ void for_each_block(std::vector<float>& bytes, Index rows, Index k, F f) {
 /// integers.
 void make_blocks(std::vector<float>& bytes, Index rows, Index k, Strategy strategy, Random& random);
 
+/// Makes blocks of W [rows, k] and the elements of X [x_rows, k] of a product X Wᵀ. For exact strategies: 12-bit integers
+/// selected by weights, integer weights selected by x, or one weight of full precision.
+void make_product(std::vector<float>& blocks, Index rows, std::vector<float>& x, Index x_rows, Index k,
+                  Strategy strategy, Random& random);
+/// Makes every weight 1.
+void make_ones(std::vector<float>& bytes, Index rows, Index k);
+
 /// Draws random codes for the padding of every row, and random scales for sub-blocks that are all padding.
 void scramble_padding(std::vector<float>& bytes, Index rows, Index k, Random& random);
 

@@ -76,10 +76,7 @@ Value frozen_product(Builder& b, const TransformerConfig& c, Value x, const Para
         parts.push_back(rows == 1 && c.decodes ? of_one_row(b, x, part.value, &gemv) : matmul_nt(b, x, part.value));
         break;
       case WeightFormat::q4_k:
-        if (rows != 1)
-          refuse("weights", fmt::format("q4_k multiplies one row, and there are {}", rows),
-                 "take one token of one sequence at a time, or nf4");
-        parts.push_back(of_one_row(b, x, part.value, &q4_k_gemv));
+        parts.push_back(rows == 1 ? of_one_row(b, x, part.value, &q4_k_gemv) : q4_k_matmul_nt(b, x, part.value));
         break;
       case WeightFormat::nf4: parts.push_back(nf4_matmul_nt(b, x, part.value, part.scales)); break;
     }
