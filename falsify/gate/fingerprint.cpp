@@ -46,6 +46,11 @@ bool is_engine(std::string_view path, Backend backend) {
   return path.starts_with("src/runtime/") && (belongs_to(backend) || std::ranges::none_of(kBackends, belongs_to));
 }
 
+/// The software model, which kernels include in place of CUDA: no device runs it.
+bool is_model_of(std::string_view path, Backend backend) {
+  return backend == Backend::cuda && path.starts_with(backend_folders(Backend::cuda_host).runtime);
+}
+
 }  // namespace
 
 std::string_view name(Part part) {
@@ -99,7 +104,8 @@ std::shared_ptr<const Files> Fingerprints::reach(const std::vector<std::string>&
   while (!open.empty()) {
     const std::string path = std::move(open.back());
     open.pop_back();
-    if (files.digests.contains(path) || is_engine(path, subject.backend)) continue;
+    if (files.digests.contains(path) || is_engine(path, subject.backend) || is_model_of(path, subject.backend))
+      continue;
     if (path == contract && starts.front() != contract) continue;
     if (path != starts.front() && tree_.find(path) == nullptr) continue;  // has another name in this tree
     add(files, path);

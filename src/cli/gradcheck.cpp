@@ -86,6 +86,29 @@ bool holds(const Worst& worst) {
   });
 }
 
+/// Adds the links to kernels. A case whose dims a kernel's limits exclude leaves out this kernel; any other failure is
+/// returned.
+std::string check_kernels(GradientReport& report, const GradientCase& c, Runner& runner,
+                          std::vector<const Kernel*> kernels) {
+  for (;;) {
+    const Kernel* running = nullptr;
+    GradientReport with = report;
+    try {
+      falsify::check_kernels(with, c, falsify::backward_oracle(c.op->name), kernels,
+                             [&](const Kernel& k, const falsify::Problem& p) {
+                               running = &k;
+                               return runner.run(k, p);
+                             });
+      report = std::move(with);
+      return "";
+    } catch (const falsify::Interrupted& e) {
+      if (e.outcome.finding) return e.outcome.finding->message;
+      if (e.outcome.kind != falsify::Outcome::Kind::refused || running->limits == nullptr) return e.outcome.reason;
+      std::erase(kernels, running);
+    }
+  }
+}
+
 nlohmann::json check(const OpDescriptor& op, const GradientInfo& gradient, const Options& o, Runner& runner,
                      std::span<const Kernel* const> kernels) {
   Worst worst;
@@ -94,12 +117,8 @@ nlohmann::json check(const OpDescriptor& op, const GradientInfo& gradient, const
   for (int number = 0; number < o.cases; ++number) {
     const GradientCase c = falsify::draw_gradient_case(op, gradient.input, random.bits());
     GradientReport report = check_references(c, falsify::oracle(op.name), falsify::backward_oracle(op.name));
-    try {
-      check_kernels(report, c, falsify::backward_oracle(op.name), kernels,
-                    [&](const Kernel& k, const falsify::Problem& p) { return runner.run(k, p); });
-    } catch (const falsify::Interrupted& e) {
-      failure = e.outcome.finding ? e.outcome.finding->message : e.outcome.reason;
-    }
+    if (std::string why = check_kernels(report, c, runner, {kernels.begin(), kernels.end()}); !why.empty())
+      failure = why;
     gather(worst, report);
   }
   nlohmann::json j{{"op", op.name},

@@ -156,6 +156,7 @@ def changes():
         touches("the engine: " + path, set(ALL), lambda: edit(path))
     touches("how accurate functions are", set(ALL), lambda: rewrite("contracts/numerics.yaml", "ulp: 1.5", "ulp: 1.6"))
     touches("the engine of one back end", {k for k in ALL if "/vulkan/" in k}, lambda: edit("src/runtime/vulkan/memory.cpp"))
+    touches("the software model of CUDA, which no device runs", {k for k in ALL if "/cuda-host/" in k}, lambda: edit("src/runtime/cuda_host/hopper.cpp"))
     touches("certificates of one operation", of("softmax/"), lambda: edit("src/contract/certificates/softmax.cpp"))
     touches("flags", set(ALL), lambda: edit("ci/cmake/AssayOptions.cmake"))
     touches("flags of one back end", {k for k in ALL if "/cpu/" in k}, lambda: edit("kernels/cpu/CMakeLists.txt"))

@@ -1,5 +1,6 @@
 #include "runtime/cuda/cuda_device.hpp"
 
+#include <cstring>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -71,6 +72,7 @@ CudaDevice::~CudaDevice() {
   // Devices are destroyed at the end of the process, possibly after the runtime. The runtime then returns a harmless
   // error.
   if (stream_ != nullptr && dead_.empty()) static_cast<void>(cudaStreamDestroy(stream_));
+  if (staging_ != nullptr && dead_.empty()) static_cast<void>(cudaFreeHost(staging_));
 }
 
 std::string CudaDevice::description() const { return name_; }
@@ -137,9 +139,15 @@ void CudaDevice::upload_bytes(void* destination, const void* source, std::size_t
 }
 
 void CudaDevice::download_bytes(void* destination, const void* source, std::size_t bytes) {
+  // The driver copies to memory that is not pinned in several steps, each as long as a small download.
+  constexpr std::size_t kStagedBytes = std::size_t{1} << 20;
   synchronize();
-  check("cudaMemcpyAsync", cudaMemcpyAsync(destination, source, bytes, cudaMemcpyDeviceToHost, stream_));
+  const bool staged = bytes <= kStagedBytes;
+  if (staged && staging_ == nullptr) check("cudaMallocHost", cudaMallocHost(&staging_, kStagedBytes));
+  check("cudaMemcpyAsync",
+        cudaMemcpyAsync(staged ? staging_ : destination, source, bytes, cudaMemcpyDeviceToHost, stream_));
   synchronize();
+  if (staged) std::memcpy(destination, staging_, bytes);
 }
 
 void CudaDevice::synchronize() {

@@ -23,9 +23,6 @@ using LaunchFilter = std::function<const void*(const void* kernel, std::string_v
 /// process must end.
 class CudaDevice final : public Device {
  public:
-  /// Shared memory that a block may use without an attribute.
-  static constexpr std::size_t kPlainSharedBytes = 48 * 1024;
-
   /// Throws Unavailable with the driver's reason if there is no driver or no device.
   CudaDevice();
   ~CudaDevice() override;
@@ -88,6 +85,7 @@ class CudaDevice final : public Device {
   LaunchFilter filter_;                                   ///< may be empty
   std::unordered_map<const void*, std::size_t> allowed_;  ///< bytes of dynamic shared memory, by kernel
   std::unordered_map<const void*, bool> awaits_;          ///< whether the code waits for the previous launch, by kernel
+  void* staging_ = nullptr;                               ///< pinned, for small downloads
   std::string dead_;                                      ///< the failure that ended the context
   std::string dead_code_;
   GuardedMemory guarded_;
