@@ -124,8 +124,14 @@ std::vector<Setting> settings() {
   return {{"rmsnorm", {{"rows", 16384}, {"n", 4096}}, {}},
           {"rmsnorm_backward", {{"rows", 16384}, {"n", 4096}}, {}},
           {"rope", {{"rows", 16384}, {"heads", 32}, {"d", 128}}, {}},
+          {"rope_backward", {{"rows", 16384}, {"heads", 32}, {"d", 128}}, {}},
           {"silu_mul", {{"rows", 8192}, {"n", 8192}}, {}},
+          {"silu_mul_backward", {{"rows", 8192}, {"n", 8192}}, {}},
+          {"residual_add", {{"m", 16384}, {"n", 4096}}, {}},
+          {"embedding", {{"t", 16384}, {"v", 16384}, {"h", 4096}}, {}},
+          {"embedding_backward", {{"t", 16384}, {"v", 16384}, {"h", 4096}}, {}},
           {"softmax", {{"rows", 16384}, {"n", 4096}}, {}},
+          {"softmax_backward", {{"rows", 16384}, {"n", 4096}}, {}},
           {"cross_entropy", {{"rows", 4096}, {"classes", 32000}}, {}},
           {"cross_entropy_backward", {{"rows", 4096}, {"classes", 32000}}, {}},
           {"adamw_step", {{"n", Index{1} << 26}, {"copies", 0}}, {}},
@@ -133,6 +139,8 @@ std::vector<Setting> settings() {
           {"attention", heads, {{"scale", 0.08838834764F}, {"causal", 1}}, 2 * pairs},
           {"attention_backward", heads, {{"scale", 0.08838834764F}, {"causal", 0}}, 10 * pairs},
           {"q4_k_gemv", {{"rows", 4096}, {"k", 14336}}, {}},
+          {"q4_k_matmul_nt", {{"m", 8}, {"n", 4096}, {"rows", 4096}, {"k", 14336}}, {}, 16 * 4096.0 * 14336},
+          {"q4_k_matmul_nt", {{"m", 512}, {"n", 4096}, {"rows", 4096}, {"k", 14336}}, {}, 1024 * 4096.0 * 14336},
           {"nf4_matmul_nt", {{"m", 1}, {"n", 4096}, {"k", 14336}}, {}}};
 }
 

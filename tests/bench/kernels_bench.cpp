@@ -88,13 +88,15 @@ OwnedCall layer(std::string_view op, const std::vector<Index>& dims) {
 
 /// Makes calls on super-blocks with arbitrary codes and scales, d and dmin 2^-8; rows of dims[1] values.
 OwnedCall super_blocks(std::string_view op, const std::vector<Index>& dims) {
-  const Shape shape{dims[0], q4_k::row_bytes(dims[1])}, matrix{dims[0], dims[1]};
+  const Shape shape{dims.size() == 3 ? dims[2] : dims[0], q4_k::row_bytes(dims[1])}, matrix{dims[0], dims[1]};
   std::vector<std::uint8_t> bytes(static_cast<std::size_t>(shape.size()));
   std::mt19937 random(2);
   for (std::size_t i = 0; i < bytes.size(); ++i)
     bytes[i] = i % q4_k::kBytes < 4 ? (i % 2 ? 0x1c : 0) : static_cast<std::uint8_t>(random());
   if (op == "q4_k_gemv")
     return std::move(OwnedCall(dims, {Shape{dims[1]}, Shape{dims[0]}}).with_bytes(0, shape, bytes));
+  if (op == "q4_k_matmul_nt")
+    return std::move(OwnedCall(dims, {matrix, Shape{dims[0], dims[2]}}).with_bytes(1, shape, bytes));
   return std::move(OwnedCall(dims, {matrix}).with_bytes(op == "q4_k_quantize" ? 1 : 0, shape, bytes));
 }
 
@@ -176,6 +178,8 @@ void register_kernels() {
     for (const Index m : {1, 32}) add({op + "/cpu/highway", op + "/cpu/naive", &nf4_call, 0}, {m, 512, 1024}, 1e-2);
   for (const std::string op : {"q4_k_dequantize", "q4_k_gemv", "q4_k_quantize"})
     add({op + "/cpu/highway", op + "/cpu/naive", &super_blocks, 0}, {512, 4096}, 5e-2);
+  for (const Index m : {2, 32})
+    add({"q4_k_matmul_nt/cpu/highway", "q4_k_matmul_nt/cpu/naive", &super_blocks, 0}, {m, 4096, 512}, 5e-2);
   const Index matrices[][2] = {{16, 16}, {100, 100}, {256, 256}, {1000, 1000}, {1024, 1024}, {33, 4096}, {4096, 33}};
   for (const auto& [m, n] : matrices) {
     const double seconds = static_cast<double>(m * n) / 1e9;

@@ -2,10 +2,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <numeric>
 #include <random>
+#include <utility>
 #include <vector>
 
+#include "core/q4_k.hpp"
 #include "kernels/storage.hpp"
 #include "runtime/cuda_host/model.hpp"
 #include "runtime/registry.hpp"
@@ -68,15 +72,19 @@ struct Problem {
   }
 };
 
+bool of_few_rows(const Kernel& kernel) { return kernel.id.find("/few_rows") != std::string_view::npos; }
+
 TEST(Kernels, ProductsGiveTheSameBitsInEveryOrder) {
   int kernels_run = 0;
   for (const Kernel& k : kernels()) {
     if (k.backend != Backend::cuda_host || k.role != KernelRole::kernel) continue;
     if (!k.op.starts_with("matmul") && k.op != "gemv") continue;  // obligations cover other operations
     ++kernels_run;
+    Index m = 37, terms = 41, n = 35;
     // Rows of whole boxes of 16 bytes, where a kernel takes no others.
-    const bool by_boxes = k.id.find("/wgmma") != std::string_view::npos;
-    Problem problem(k, by_boxes ? 40 : 37, by_boxes ? 104 : 41, by_boxes ? 136 : 35, 7);
+    if (k.id.find("/wgmma") != std::string_view::npos) m = 40, terms = 104, n = 136;
+    if (of_few_rows(k)) m = 13, terms = 1800;
+    Problem problem(k, m, terms, n, 7);
     Problem::Bytes first;
     for (std::uint64_t seed = 0; seed < kOrders; ++seed) {
       cuda_host::set_seed(seed);
@@ -86,7 +94,53 @@ TEST(Kernels, ProductsGiveTheSameBitsInEveryOrder) {
       problem.forget();
     }
   }
-  EXPECT_EQ(kernels_run, 36);
+  EXPECT_EQ(kernels_run, 41);
+}
+
+/// Blocks of 64, 32 and 16 columns: cuda-host has four multiprocessors. Terms 5 and 1497 cancel, so that sums depend on
+/// the order of their terms.
+TEST(Kernels, ProductsOfFewRowsGiveTheSameBitsInBlocksOfEveryWidthAndBesideAnyRows) {
+  const Index m = 13, k = 1500, n = 330;
+  int kernels_run = 0;
+  for (const Kernel& kernel : kernels()) {
+    if (kernel.backend != Backend::cuda_host || kernel.role != KernelRole::kernel) continue;
+    if (kernel.op != "matmul_nt" || !of_few_rows(kernel)) continue;
+    ++kernels_run;
+    EXPECT_TRUE(refuses(kernel, Problem(kernel, 17, 8, 8, 1).call)) << kernel.id;
+    with_storage(kernel.storage, [&]<class S>(S) {
+      std::mt19937 random(3);
+      std::normal_distribution<float> normal;
+      std::vector<S> a(static_cast<std::size_t>(m * k)), b(static_cast<std::size_t>(n * k));
+      for (std::vector<S>* matrix : {&a, &b}) {
+        for (std::size_t i = 0; i < matrix->size(); ++i) {
+          const std::size_t term = i % static_cast<std::size_t>(k);
+          const float large = matrix == &b ? 1024 : term == 5 ? 8192 : -8192;
+          (*matrix)[i] = narrow<S>(term == 5 || term == 1497 ? large : normal(random));
+        }
+      }
+      std::vector<S> wide;
+      for (const auto& [rows, columns] :
+           std::vector<std::pair<Index, Index>>{{m, n}, {m, 100}, {m, 23}, {9, n}, {1, 100}}) {
+        std::vector<S> c(static_cast<std::size_t>(m * n));
+        const auto tensor = [](std::vector<S>& of, Index height, Index width, Index ld) {
+          return Tensor{dtype_of<S>, of.data(), Shape{height, width}, Shape{ld, 1}};
+        };
+        cuda_host::set_seed(static_cast<std::uint64_t>(columns));
+        kernel.run({.dims = {rows, k, columns},
+                    .params = {},
+                    .tensors = {tensor(a, rows, k, k), tensor(b, columns, k, k), tensor(c, rows, columns, n)}},
+                   device(Backend::cuda_host));
+        if (wide.empty()) wide = c;
+        for (Index at = 0; at < rows * n; ++at) {
+          if (at % n >= columns) continue;
+          const auto i = static_cast<std::size_t>(at);
+          EXPECT_EQ(std::memcmp(&c[i], &wide[i], sizeof(S)), 0)
+              << kernel.id << " at " << at << " of " << rows << " rows and " << columns << " columns";
+        }
+      }
+    });
+  }
+  EXPECT_EQ(kernels_run, 3);
 }
 
 /// Campaigns have dense factors for these kernels.
@@ -102,19 +156,31 @@ TEST(Kernels, ProductsByBoxesTakeRowsWithGaps) {
     std::vector<Problem::Bytes> pitched(2);
     for (std::size_t t = 0; t < 2; ++t) {
       Tensor& tensor = dense.call.tensors[t];
-      const auto row = static_cast<std::size_t>(tensor.shape[1]) * sizeof(Half), pitch = row + 16 * (t + 1);
+      const std::size_t element = size_of(k.storage), row = static_cast<std::size_t>(tensor.shape[1]) * element;
+      const std::size_t pitch = row + 16 * (t + 1);
       pitched[t].assign(static_cast<std::size_t>(tensor.shape[0]) * pitch, std::byte{0xff});
       for (std::size_t i = 0; i < static_cast<std::size_t>(tensor.shape[0]); ++i)
         std::memcpy(pitched[t].data() + i * pitch, static_cast<const std::byte*>(tensor.data) + i * row, row);
       tensor.data = pitched[t].data();
-      tensor.strides = Shape{static_cast<Index>(pitch / sizeof(Half)), 1};
+      tensor.strides = Shape{static_cast<Index>(pitch / element), 1};
     }
     EXPECT_FALSE(refuses(k, dense.call)) << k.id;
     EXPECT_TRUE(dense.run(k) == wanted) << k.id;
     dense.call.tensors[0].strides = Shape{dense.call.tensors[0].strides[0] - 1, 1};
     EXPECT_TRUE(refuses(k, dense.call).value_or("").starts_with("the left factor must")) << k.id;
   }
-  EXPECT_EQ(kernels_run, 6);
+  EXPECT_EQ(kernels_run, 8);
+}
+
+TEST(Kernels, Tf32IsForCallersWhoNameIt) {
+  for (const Kernel& k : kernels()) {
+    if (k.role != KernelRole::kernel || k.arithmetic.inputs != Format::tf32) continue;
+    const auto before = [&](const Kernel& other) {
+      return other.op == k.op && other.backend == k.backend && other.storage == k.storage &&
+             other.priority > k.priority && other.arithmetic.inputs == Format::f32;
+    };
+    EXPECT_TRUE(std::ranges::any_of(kernels(), before)) << k.id;
+  }
 }
 
 /// Rows of tensors by position, then head; or by head, then position, with 16 bytes between rows.
@@ -131,26 +197,29 @@ TEST(Kernels, AttentionByBoxesTakesHeadsInAnyOrder) {
     ++kernels_run;
     std::mt19937 random(5);
     const std::vector<std::int32_t> lengths{140, 131}, starts{0, -3};
-    const auto inner = static_cast<std::size_t>(d);
+    const std::size_t element = size_of(k.storage);
+    const auto to_bytes = [&](Index elements) { return static_cast<std::size_t>(elements) * element; };
     std::vector<std::vector<std::byte>> dense, apart, outputs;
     // q, k, v, y; and dy, dq, dk, dv.
     std::vector<Index> of_tensor{heads, kv_heads, kv_heads, heads};
     if (backward) of_tensor.insert(of_tensor.end(), {heads, heads, kv_heads, kv_heads});
     for (const Index h : of_tensor) {
-      auto& values = dense.emplace_back(static_cast<std::size_t>(batch * rows * h * d) * 2);
-      apart.emplace_back(static_cast<std::size_t>(batch * h * rows * padded) * 2, std::byte{0xff});
-      for (std::size_t e = 0; e < values.size(); e += 2) {
-        // f16 and bf16 numbers between 1/4 and 4 of either sign
-        const auto bits =
+      auto& values = dense.emplace_back(to_bytes(batch * rows * h * d));
+      apart.emplace_back(to_bytes(batch * h * rows * padded), std::byte{0xff});
+      // Numbers between 1/4 and 4 of either sign: the first two bytes of one are a number of bf16.
+      for (std::size_t e = 0; e < values.size(); e += element) {
+        const std::uint32_t below = static_cast<std::uint32_t>(random()) & 0xffffU;
+        const auto above =
             static_cast<std::uint16_t>((k.storage == DType::f16 ? 0x3400U : 0x3e80U) +
                                        random() % (k.storage == DType::f16 ? 0x1000U : 0x0200U) + (random() % 2 << 15));
-        std::memcpy(values.data() + e, &bits, 2);
+        const std::uint32_t bits = element == 4 ? std::uint32_t{above} << 16 | below : above;
+        std::memcpy(values.data() + e, &bits, element);
       }
       for (Index b = 0; b < batch; ++b)
         for (Index i = 0; i < rows; ++i)
           for (Index head = 0; head < h; ++head)
-            std::memcpy(apart.back().data() + static_cast<std::size_t>(((b * h + head) * rows + i) * padded) * 2,
-                        values.data() + static_cast<std::size_t>(((b * rows + i) * h + head) * d) * 2, inner * 2);
+            std::memcpy(apart.back().data() + to_bytes(((b * h + head) * rows + i) * padded),
+                        values.data() + to_bytes(((b * rows + i) * h + head) * d), to_bytes(d));
     }
     for (const bool by_position : {true, false}) {
       auto& from = by_position ? dense : apart;
@@ -178,8 +247,8 @@ TEST(Kernels, AttentionByBoxesTakesHeadsInAnyOrder) {
           for (Index i = 0; i < rows; ++i)
             for (Index h = 0; h < n; ++h) {
               const Index at = by_position ? ((b * rows + i) * n + h) * d : ((b * n + h) * rows + i) * padded;
-              const auto row = from[t].begin() + at * 2;
-              got.insert(got.end(), row, row + d * 2);
+              const std::byte* const row = from[t].data() + to_bytes(at);
+              got.insert(got.end(), row, row + to_bytes(d));
             }
       const auto* bytes = reinterpret_cast<const std::byte*>(logsumexp.data());
       got.insert(got.end(), bytes, bytes + logsumexp.size() * sizeof(float));
@@ -188,7 +257,7 @@ TEST(Kernels, AttentionByBoxesTakesHeadsInAnyOrder) {
     }
     EXPECT_TRUE(outputs[0] == outputs[1]) << k.id;
   }
-  EXPECT_EQ(kernels_run, 4);
+  EXPECT_EQ(kernels_run, 6);
 }
 
 TEST(Kernels, CopiesGiveTheSameBitsInEveryOrder) {
@@ -254,6 +323,16 @@ TEST(Mutants, ARemovedBarrierShowsAtEverySize) {
                        size, kTries),
                 kTries)
           << fault << " at " << size;
+  for (const Index columns : {16, 100, 330})
+    for (const auto& [fault, right] : {std::pair<std::string_view, std::string_view>{"no_wait", "bf16"},
+                                       {"waits_a_round_short", "f16"},
+                                       {"copies_a_round_late", "bf16"},
+                                       {"one_stage_fewer", "f16"},
+                                       {"no_barrier_before_the_sum", "bf16"}})
+      EXPECT_EQ(caught("mutant/cuda-host/matmul_nt/few_rows_" + std::string(fault),
+                       "matmul_nt/cuda-host/few_rows_" + std::string(right), 16, 1600, columns, kTries),
+                kTries)
+          << fault << " at " << columns;
 }
 
 TEST(Mutants, DivergenceAndMasksAreErrors) {
@@ -270,6 +349,79 @@ TEST(Mutants, DivergenceAndMasksAreErrors) {
   EXPECT_EQ(code_of("mutant/cuda-host/matmul/return_before_barrier", 32, 5, 16), "none");
   EXPECT_EQ(code_of("mutant/cuda-host/gemv/mask_names_absent_lanes", 3, 17, 1), "warp mask");
   EXPECT_EQ(code_of("mutant/cuda-host/gemv/mask_names_absent_lanes", 3, 64, 1), "none");
+}
+
+/// Returns a super-block of weights d q, sc = 1, m = 0.
+std::vector<std::uint8_t> block_of(float d, const std::vector<unsigned>& codes) {
+  std::vector<std::uint8_t> block(static_cast<std::size_t>(q4_k::kBytes));
+  const Half step = to_half(d);
+  std::memcpy(block.data(), &step, sizeof step);
+  for (Index b = 0; b < q4_k::kSubBlocks; ++b) q4_k::pack(block.data() + q4_k::kPacked, b, {1, 0});
+  for (std::size_t i = 0; i < codes.size(); ++i)  // of the first sub-block
+    block[static_cast<std::size_t>(q4_k::kCodes) + i] = static_cast<std::uint8_t>(codes[i]);
+  return block;
+}
+
+/// Returns y of one row of these weights, by a kernel of q4_k_gemv.
+float of_row(const Kernel& of, float d, const std::vector<unsigned>& codes, std::vector<float> x) {
+  std::vector<std::uint8_t> block = block_of(d, codes);
+  const auto k = static_cast<Index>(x.size());
+  float y = 7;
+  of.run({{1, k},
+          {},
+          {{DType::u8, block.data(), Shape{1, q4_k::kBytes}, Shape{q4_k::kBytes, 1}},
+           {DType::f32, x.data(), Shape{k}, Shape{1}},
+           {DType::f32, &y, Shape{1}, Shape{1}}}},
+         device(Backend::cuda_host));
+  return y;
+}
+
+/// Campaigns seldom draw a large x whose weight is 0, or an infinite d whose codes are all positive.
+TEST(Q4KGemv, HoldsXOfAnyRangeAndFollowsAnInfiniteStep) {
+  for (const Kernel* of : kernels_of("q4_k_gemv")) {
+    if (of->backend != Backend::cuda_host) continue;
+    EXPECT_EQ(of_row(*of, 1, {0, 3, 2}, {1e20F, 1.25F, -0x1p-30F}), 3 * 1.25F - 0x1p-29F) << of->id;
+    EXPECT_EQ(of_row(*of, 1, {0, 1}, {0x1p127F, 0x1p-149F}), 0x1p-149F) << of->id;
+    EXPECT_EQ(of_row(*of, 2, {1, 1}, {0x1p-149F, 0x1p-148F}), 0x1.8p-147F) << of->id;
+    EXPECT_EQ(of_row(*of, INFINITY, {1, 2}, {1, 3}), INFINITY) << of->id;
+    EXPECT_TRUE(std::isnan(of_row(*of, INFINITY, {1, 2}, {1, -3}))) << of->id;
+    EXPECT_TRUE(std::isnan(of_row(*of, 1, {1, 2}, {NAN, 3}))) << of->id;
+    EXPECT_EQ(of_row(*of, 1, {1, 2}, {INFINITY, 3}), INFINITY) << of->id;
+  }
+}
+
+/// The same of q4_k_matmul_nt, of the last of `rows` rows of X, the others of which are 1.
+float of_last_row(const Kernel& of, Index rows, float d, const std::vector<unsigned>& codes,
+                  const std::vector<float>& last) {
+  std::vector<std::uint8_t> block = block_of(d, codes);
+  const auto k = static_cast<Index>(last.size());
+  std::vector<float> x(static_cast<std::size_t>((rows - 1) * k), 1.0F), y(static_cast<std::size_t>(rows), 7.0F);
+  x.insert(x.end(), last.begin(), last.end());
+  of.run({{rows, k, 1},
+          {},
+          {{DType::f32, x.data(), Shape{rows, k}, Shape{k, 1}},
+           {DType::u8, block.data(), Shape{1, q4_k::kBytes}, Shape{q4_k::kBytes, 1}},
+           {DType::f32, y.data(), Shape{rows, 1}, Shape{1, 1}}}},
+         device(Backend::cuda_host));
+  if (rows > 1 && std::isfinite(d)) {
+    EXPECT_EQ(y[0], d * static_cast<float>(std::accumulate(codes.begin(), codes.end(), 0U))) << "beside it";
+  }
+  return y.back();
+}
+
+TEST(Q4KMatmulNt, HoldsXOfAnyRangeAndFollowsAnInfiniteStep) {
+  for (const Kernel* of : kernels_of("q4_k_matmul_nt"))
+    for (const Index m : {1, 2, 9, 16, 17, 65}) {
+      if (of->backend != Backend::cuda_host) continue;
+      EXPECT_EQ(of_last_row(*of, m, 1, {0, 3, 2}, {1e20F, 1.25F, -0x1p-20F}), 3 * 1.25F - 0x1p-19F) << of->id << m;
+      EXPECT_EQ(of_last_row(*of, m, 1, {0, 1}, {0x1p127F, 0x1p-149F}), 0x1p-149F) << of->id << m;
+      EXPECT_EQ(of_last_row(*of, m, 2, {1, 1}, {0x1p-149F, 0x1p-148F}), 0x1.8p-147F) << of->id << m;
+      EXPECT_EQ(of_last_row(*of, m, INFINITY, {1, 2}, {1, 3}), INFINITY) << of->id << m;
+      // Inf - Inf element by element, -Inf where sums of codes times x are scaled.
+      EXPECT_FALSE(std::isfinite(of_last_row(*of, m, INFINITY, {1, 2}, {1, -3}))) << of->id << m;
+      EXPECT_TRUE(std::isnan(of_last_row(*of, m, 1, {1, 2}, {NAN, 3}))) << of->id << m;
+      EXPECT_EQ(of_last_row(*of, m, 1, {1, 2}, {INFINITY, 3}), INFINITY) << of->id << m;
+    }
 }
 
 TEST(MutantsDeathTest, AccessesOutOfBoundsAreSeenByTheAddressSanitizer) {

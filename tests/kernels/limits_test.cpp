@@ -60,10 +60,11 @@ TEST_P(Limits, AreComputedOrRefused) {
   }
 }
 
-std::vector<const Kernel*> right_kernels() {
+/// Of all operations if `op` is empty.
+std::vector<const Kernel*> right_kernels(std::string_view op = {}) {
   std::vector<const Kernel*> list;
   for (const Kernel& k : kernels())
-    if (k.role == KernelRole::kernel) list.push_back(&k);
+    if (k.role == KernelRole::kernel && (op.empty() || k.op == op)) list.push_back(&k);
   return list;
 }
 
@@ -75,6 +76,20 @@ std::string test_name(const testing::TestParamInfo<const Kernel*>& info) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Kernels, Limits, testing::ValuesIn(right_kernels()), test_name);
+
+class Decoding : public testing::TestWithParam<const Kernel*> {};
+
+/// Campaigns draw no matrices of models, where a block goes through several tiles of rows, several times along k.
+TEST_P(Decoding, TakesManyRowsOfManySuperBlocks) {
+  const Kernel& kernel = *GetParam();
+  Worker worker(std::chrono::minutes(2));
+  Case c = at_limit(operation(kernel.op), 1);
+  c.dims = {2500, 5000};
+  const Outcome outcome = try_obligation(&builtin::differential, operation(kernel.op), kernel, c, worker, Explain::no);
+  EXPECT_EQ(outcome.kind, Outcome::Kind::passed) << (outcome.finding ? outcome.finding->message : outcome.reason);
+}
+
+INSTANTIATE_TEST_SUITE_P(Kernels, Decoding, testing::ValuesIn(right_kernels("q4_k_gemv")), test_name);
 
 }  // namespace
 }  // namespace assay::falsify

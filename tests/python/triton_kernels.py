@@ -74,9 +74,9 @@ def matmul(a: torch.Tensor, b, c):
                               "lse_head", "s", "group", "heads", "d"])
 def attention_kernel(q_ptr, k_ptr, v_ptr, y_ptr, lse_ptr, lengths_ptr, starts_ptr, q_batch, q_row, q_head, k_batch, k_row, k_head, v_batch, v_row, v_head,
                      y_batch, y_row, y_head, lse_batch, lse_head, s, group, heads, d, scale, causal: tl.constexpr, BLOCK_S: tl.constexpr, BLOCK_T: tl.constexpr, BLOCK_D: tl.constexpr):
-    batch, head = (tl.program_id(1) // heads).to(tl.int64), tl.program_id(1) % heads
+    batch, head = (tl.program_id(1) // heads).to(tl.int64), (tl.program_id(1) % heads).to(tl.int64)
     length, start = tl.load(lengths_ptr + batch), tl.load(starts_ptr + batch)
-    queries = tl.program_id(0) * BLOCK_S + tl.arange(0, BLOCK_S)
+    queries = (tl.program_id(0) * BLOCK_S + tl.arange(0, BLOCK_S)).to(tl.int64)
     features, places = tl.arange(0, BLOCK_D), tl.arange(0, BLOCK_T)
     q = tl.load(q_ptr + batch * q_batch + queries[:, None] * q_row + head * q_head + features[None, :],
                 mask=(queries[:, None] < s) & (features[None, :] < d), other=0.0)
@@ -85,7 +85,7 @@ def attention_kernel(q_ptr, k_ptr, v_ptr, y_ptr, lse_ptr, lengths_ptr, starts_pt
     total = tl.zeros([BLOCK_S], tl.float32)
     y = tl.zeros([BLOCK_S, BLOCK_D], tl.float32)
     for begin in range(0, length, BLOCK_T):
-        keys = begin + places
+        keys = (begin + places).to(tl.int64)
         present = (keys[:, None] < length) & (features[None, :] < d)
         k = tl.load(k_begin + keys[:, None] * k_row + features[None, :], mask=present, other=0.0)
         v = tl.load(v_begin + keys[:, None] * v_row + features[None, :], mask=present, other=0.0)
