@@ -79,7 +79,7 @@ __global__ void __launch_bounds__(kThreads, 1)
   const int block_row = static_cast<int>(kOfQueries ? gridDim.x - 1 - blockIdx.x : blockIdx.x) * kRows;
   const auto keys_of = [&](int row) { return row < s ? static_cast<int>(keys_seen(a.causal, length, start, row)) : 0; };
   const auto first_query = [&](int key) { return key < length ? a.causal ? max(key - start, 0) : 0 : INT_MAX; };
-  // What passes: tiles of the rows from first_row to end, of `passing` heads.
+  // Tiles of the rows from first_row to end, of `passing` heads, pass through shared memory.
   const int first_row = kOfQueries ? 0 : min(first_query(block_row), s) / kKeys * kKeys;
   const int end = kOfQueries ? keys_of(min(s, block_row + kRows) - 1) : first_query(block_row) < s ? s : first_row;
   const int first_head = kOfQueries ? own_head / group : own_head * group, passing = kOfQueries ? 1 : group;

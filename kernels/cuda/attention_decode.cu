@@ -53,7 +53,7 @@ __device__ float reduce_warp(float value) {
   return reduce_row<32, Operation>(value, nullptr);
 }
 
-/// What a block shares beside rows. All of its shared memory is dynamic, which a launch compares with the limit.
+/// Shared memory of a block beside its rows of keys and values.
 template <int kHeads, int kPlaces>
 struct alignas(16) DecodeShared {
   float4 query[kHeads][kHeadVectors];

@@ -28,7 +28,7 @@ struct alignas(8) Barrier {
   std::uint64_t bits;
 };
 
-/// Whether tensor cores take operands of S: two of 16 bits, or of TF32 (float), which are not transposed.
+/// True if tensor cores take operands of S: two of 16 bits, or of TF32 (float), which are not transposed.
 template <class S, bool a_transposed, bool b_transposed>
 constexpr bool kCanMultiply = sizeof(S) == 2 || (std::is_same_v<S, float> && !a_transposed && !b_transposed);
 

@@ -290,7 +290,7 @@ void few_rows(const Product& p, const Q4kRows& w, Device& device) {
 constexpr int kTileRows = 128, kTileX = 64, kGroup = 64;
 constexpr int kCodePitch = 48;  ///< bytes from row to row: words that a warp reads lie in different banks
 
-/// What a block multiplies by at a time: 64 terms.
+/// Terms of a sum that a block multiplies at a time.
 struct Stage {
   uint2 x[kTileX / 8][4][3][32];  ///< parts: of eight rows, a step, in the order of lanes
   float sums[2][kTileX];

@@ -92,18 +92,20 @@ std::string check_kernels(GradientReport& report, const GradientCase& c, Runner&
                           std::vector<const Kernel*> kernels) {
   for (;;) {
     const Kernel* running = nullptr;
+    bool excluded = false;
     GradientReport with = report;
     try {
       falsify::check_kernels(with, c, falsify::backward_oracle(c.op->name), kernels,
                              [&](const Kernel& k, const falsify::Problem& p) {
                                running = &k;
+                               excluded = k.limits != nullptr && k.limits->refuse(p.dims, p.params);
                                return runner.run(k, p);
                              });
       report = std::move(with);
       return "";
     } catch (const falsify::Interrupted& e) {
       if (e.outcome.finding) return e.outcome.finding->message;
-      if (e.outcome.kind != falsify::Outcome::Kind::refused || running->limits == nullptr) return e.outcome.reason;
+      if (e.outcome.kind != falsify::Outcome::Kind::refused || !excluded) return e.outcome.reason;
       std::erase(kernels, running);
     }
   }

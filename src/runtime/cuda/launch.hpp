@@ -71,7 +71,7 @@ namespace launch_detail {
 template <class... P, class... A>
 void enqueue(void (*kernel)(P...), const LaunchShape& shape, Device& device, bool overlapping, A&&... args) {
   auto& cuda = static_cast<CudaDevice&>(device);
-  // Whatever its size: static shared memory counts to the 48 KiB that need no allowance.
+  // Static shared memory counts to the 48 KiB that need no allowance, so every size is allowed.
   if (shape.shared_bytes > 0) cuda.allow_shared_bytes(reinterpret_cast<const void*>(kernel), shape.shared_bytes);
   std::tuple<P...> values(static_cast<P>(std::forward<A>(args))...);
   cudaLaunchAttribute early{};
